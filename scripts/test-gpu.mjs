@@ -48,6 +48,7 @@ async function bundle() {
     ['batch-test', 'test/gpu/batch.ts'],
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
+    ['classes', 'bench/gpu/classes.ts'],
     ['rows', 'bench/gpu/rows.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
     ['profile', 'bench/profile/main.ts'],
@@ -79,6 +80,7 @@ async function bundle() {
     if (peers) await bundleTfjs(join(out, 'tfjs-bench.mjs'), 'bench/tfjs/gpu.ts');
   }
   cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
+  cpSync(join(root, 'bench', 'gpu', 'classes_torch.py'), join(out, 'classes_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
   cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
 }

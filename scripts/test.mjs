@@ -4,7 +4,8 @@
 //   node scripts/test.mjs --all        npm run test:all: all of those suites, and the coverage with its thresholds
 //   node scripts/test.mjs FILTER …     only test files whose path contains a filter, without lint and coverage; --all as above
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,25 +19,26 @@ const filters = process.argv.slice(2).filter((a) => a !== '--all');
 const bin = (path) => fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url));
 const start = performance.now();
 
-function step(name, run) {
+async function step(name, run) {
   const from = performance.now();
   process.stdout.write(`== ${name}\n`);
-  const result = run();
+  const result = await run();
   process.stdout.write(`== ${name}: ${((performance.now() - from) / 1000).toFixed(1)} s\n\n`);
   return result;
 }
 
-function node(args) {
+async function node(args) {
   const env = { ...process.env, ...(all ? { GPUFORGE_TEST_ALL: '1' } : {}) };
-  const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit', env });
-  if (run.status !== 0) {
-    process.stdout.write(`\nFailed: ${args[0].replace(root, '')} ended with status ${run.status ?? run.signal}.\n`);
+  const run = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
+  const [status, signal] = await once(run, 'exit');
+  if (status !== 0) {
+    process.stdout.write(`\nFailed: ${args[0].replace(root, '')} ended with status ${status ?? signal}.\n`);
     process.exitCode = 1;
   }
-  return run.status === 0;
+  return status === 0;
 }
 
-step('Chromium with SwiftShader, the software GPU of the WebGPU tests', () => {
+await step('Chromium with SwiftShader, the software GPU of the WebGPU tests', () => {
   const { from, browser } = softwareGpu();
   process.stdout.write(
     browser.reason ? `No browser: ${browser.reason}. Tests that need one are skipped.\n` : `${from}\n`,
@@ -44,16 +46,18 @@ step('Chromium with SwiftShader, the software GPU of the WebGPU tests', () => {
 });
 const lintOk =
   filters.length > 0 ||
-  step('Lint and types', () => {
-    const lint = node([bin('@biomejs/biome/bin/biome'), 'check', '.']);
-    const types = node([bin('typescript/bin/tsc'), '--noEmit']);
-    const example = node([bin('typescript/bin/tsc'), '--noEmit', '-p', 'examples/browser/tsconfig.json']);
-    return types && example && lint;
-  });
-step('Build', () => ensureBuilt({ quiet: true }));
+  (await step('Lint and types', async () => {
+    const checks = await Promise.all([
+      node([bin('@biomejs/biome/bin/biome'), 'check', '.']),
+      node([bin('typescript/bin/tsc'), '--noEmit']),
+      node([bin('typescript/bin/tsc'), '--noEmit', '-p', 'examples/browser/tsconfig.json']),
+    ]);
+    return checks.every(Boolean);
+  }));
+await step('Build', () => ensureBuilt({ quiet: true }));
 const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
 const report = join(folder, 'report.json');
-step('Tests', () =>
+await step('Tests', () =>
   node([
     bin('vitest/vitest.mjs'),
     'run',

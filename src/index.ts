@@ -4,6 +4,7 @@ export { type DType, dtypes, type HostArrays, type TypedArray } from './base/dty
 /** @internal The bus of the layers above. */
 export { type BusEvents, type CallbackError, EventBus } from './base/event-bus.ts';
 export { formatBytes } from './base/format.ts';
+export type { OperationType } from './base/operations.ts';
 export type { Shape } from './base/shape.ts';
 /** @internal Turns of the event loop, for the layers above. */
 export { nextTurn, turn, turnIfDue } from './base/turn.ts';
@@ -33,7 +34,7 @@ export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/heal
 export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
 export { type RouteExplanation, Router } from './governor/routing/router.ts';
-export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
+export type { Decision, Operation, Outcome, Prediction } from './governor/routing/types.ts';
 export { whenRuntimeOpens } from './runtime/announce.ts';
 export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
 export type { CompileArgument, Compiled, CompileResult } from './runtime/compile.ts';

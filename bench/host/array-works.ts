@@ -2,67 +2,22 @@
 //
 // The same works in the same order are in numpy_arrays.py.
 
-import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
-import { floats, fractions } from '../lib/data.mjs';
-import type { Job } from '../lib/side.mjs';
+import {
+  binary,
+  copied,
+  integers,
+  matrix,
+  million,
+  positive,
+  product,
+  row,
+  square,
+  unary,
+  type Work,
+  whole,
+} from './work.ts';
 
-interface Work {
-  readonly title: string;
-  /** Makes the inputs; what it returns is timed, and gives a result to wait for or to compute. */
-  readonly make: (rt: Runtime) => () => Tensor | Promise<Tensor>;
-}
-
-const million = 2 ** 20;
-const row = (rt: Runtime, n: number, seed = 0): Tensor => rt.tensor(floats(n, seed));
-/** From just above 0 to 1. */
-const positive = (rt: Runtime, n: number, seed = 0): Tensor => rt.tensor(fractions(n, seed).map((v) => v || 0.5));
-const matrix = (rt: Runtime, m: number, n: number, seed = 0): Tensor => rt.tensor(floats(m * n, seed), [m, n]);
-/** Whole numbers from 0 to `below` - 1. */
-const whole = (rt: Runtime, n: number, below: number, seed = 0): Tensor =>
-  rt.tensor(Int32Array.from(fractions(n, seed), (v) => Math.min(below - 1, Math.floor(v * below))));
-
-/** A function of every element of a row. */
-const unary = (title: string, n: number, f: (x: Tensor) => Tensor, from = row): Work => ({
-  title,
-  make: (rt) => {
-    const x = from(rt, n);
-    return () => f(x);
-  },
-});
-
-const binary = (title: string, n: number, f: (x: Tensor, y: Tensor) => Tensor, from = row): Work => ({
-  title,
-  make: (rt) => {
-    const [x, y] = [from(rt, n), from(rt, n, 7)];
-    return () => f(x, y);
-  },
-});
-
-const square = (title: string, n: number, f: (x: Tensor) => Tensor | Promise<Tensor>): Work => ({
-  title,
-  make: (rt) => {
-    const x = matrix(rt, n, n);
-    return () => f(x);
-  },
-});
-
-const product = (title: string, m: number, k: number, n: number): Work => ({
-  title,
-  make: (rt) => {
-    const [a, b] = [matrix(rt, m, k), n === 1 ? row(rt, k, 1) : matrix(rt, k, n, 1)];
-    return () => a.matmul(b);
-  },
-});
-
-const integers = (title: string, f: (x: Tensor, y: Tensor) => Tensor): Work => ({
-  title,
-  make: (rt) => {
-    const [x, y] = [whole(rt, million, 1000), whole(rt, million, 50, 7).add(1).compute()];
-    return () => f(x, y);
-  },
-});
-
-export const works: Readonly<Record<string, Work>> = {
+export const arrayWorks: Readonly<Record<string, Work>> = {
   sin4m: unary('sin of 4M', 4 * million, (x) => x.sin()),
   cos4m: unary('cos of 4M', 4 * million, (x) => x.cos()),
   exp4m: unary('exp of 4M', 4 * million, (x) => x.exp()),
@@ -187,7 +142,7 @@ export const works: Readonly<Record<string, Work>> = {
       return () => x.scatter(at, y, { mode: 'add' });
     },
   },
-  transpose: square('copy of a transpose of 2048²', 2048, (x) => x.transpose().clone()),
+  transpose: square('copy of a transpose of 2048²', 2048, (x) => copied(x.transpose())),
   concat: {
     title: 'concat of two 1024² side by side',
     make: (rt) => {
@@ -220,27 +175,3 @@ export const works: Readonly<Record<string, Work>> = {
   modint: integers('x % 7 of 1M i32', (x) => x.mod(7)),
   maxint: integers('max of 1M i32', (x) => x.max()),
 };
-
-export const arrayTitles: ReadonlyMap<string, string> = new Map(Object.entries(works).map(([k, w]) => [k, w.title]));
-
-/** A work as the bench runs it: the last result stays until the next is there, so that its buffer comes from the pool. */
-function job(rt: Runtime, { make }: Work): Job {
-  const next = make(rt);
-  let last: Tensor | null = null;
-  const keep = (made: Tensor): void => {
-    last?.dispose();
-    last = made.compute();
-  };
-  return {
-    run: () => {
-      const made = next();
-      return made instanceof Promise ? made.then(keep) : keep(made);
-    },
-    result: () => last!.dataSync() as ArrayLike<number>,
-  };
-}
-
-export async function arrayJobs(): Promise<Record<string, () => Job>> {
-  const rt = await createRuntime({ devices: ['cpu'], routing: { mode: 'off' } });
-  return Object.fromEntries(Object.entries(works).map(([k, w]) => [k, () => job(rt, w)]));
-}

@@ -2,10 +2,22 @@
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { createRuntime } from '../../src/index.ts';
 import { serve } from '../lib/side.mjs';
-import { arrayJobs, arrayTitles } from './array-works.ts';
+import { arrayWorks } from './array-works.ts';
+import { oddWorks } from './odd-works.ts';
 import { takeTurns, turnOptions } from './turns.ts';
+import { job } from './work.ts';
 
+const works = Object.entries({ ...arrayWorks, ...oddWorks });
 const { values } = parseArgs({ options: turnOptions });
-if (values.serve) await serve(await arrayJobs());
-await takeTurns({ file: fileURLToPath(import.meta.url), numpy: 'numpy_arrays.py', titles: arrayTitles, values });
+if (values.serve) {
+  const rt = await createRuntime({ devices: ['cpu'], routing: { mode: 'off' } });
+  await serve(Object.fromEntries(works.map(([name, work]) => [name, () => job(rt, work)])));
+}
+await takeTurns({
+  file: fileURLToPath(import.meta.url),
+  numpy: 'numpy_arrays.py',
+  titles: new Map(works.map(([name, { title }]) => [name, title])),
+  values,
+});

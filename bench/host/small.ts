@@ -6,6 +6,7 @@
 //   --processor                 the processor time of the processes: on a machine that does other things too
 //   --against FILE              beside the bundle of another tree (its dist/bench/small.mjs), in turns
 //   --strict                    fails if a row is slower than NumPy
+//   --values                    compares every value with NumPy's, not a few of them
 //
 // Rows on a device that does nothing have no NumPy beside them: there the host's time is all there is.
 

@@ -4,9 +4,11 @@
 // OpenBLAS keeps its threads awake for hundreds of milliseconds after a product, and the next side would lack their core. NumPy's are told
 // to sleep at once, which changes no time of its own.
 
-import { cpus, loadavg } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Digest, disagreement } from '../lib/data.mjs';
+import { type Digest, difference, disagreement } from '../lib/data.mjs';
 import { Peer } from '../lib/peer.mjs';
 import { summary } from '../lib/stats.mjs';
 
@@ -19,6 +21,7 @@ export const turnOptions = {
   against: { type: 'string' },
   processor: { type: 'boolean', default: false },
   strict: { type: 'boolean', default: false },
+  values: { type: 'boolean', default: false },
 } as const;
 
 export interface Turns {
@@ -37,6 +40,8 @@ export interface Turns {
     readonly against?: string | undefined;
     readonly processor: boolean;
     readonly strict: boolean;
+    /** Every value is compared with NumPy's, not a few of them and the mean. */
+    readonly values: boolean;
   };
 }
 
@@ -49,6 +54,7 @@ interface Answer {
 
 const line = (cells: readonly string[]): string =>
   cells.map((c, i) => (i === 0 ? c.padEnd(44) : c.padStart(20))).join('');
+const read = (file: string): Float64Array => new Float64Array(new Uint8Array(readFileSync(file)).buffer);
 const figure = (us: number): string => us.toFixed(us < 10 ? 2 : us < 100 ? 1 : 0);
 
 /** Measures, prints the table, and ends the process: 1 if something was wrong, or with `strict` slower than NumPy. */
@@ -70,8 +76,10 @@ export async function takeTurns({ file, extra = [], numpy, titles, values }: Tur
 
   const complaints: string[] = [];
   const last = sides.length - 1;
+  const folder = values.values ? mkdtempSync(join(tmpdir(), 'gpuforge-bench-')) : null;
+  const files = sides.map((_, i) => (folder ? join(folder, `${i}.f64`) : undefined));
   for (const work of values.only?.split(',') ?? titles.keys()) {
-    const first = (await Promise.all(sides.map((s) => s.ask('prepare', work)))) as Answer[];
+    const first = (await Promise.all(sides.map((s, i) => s.ask('prepare', work, 0, files[i])))) as Answer[];
     const samples = sides.map((): number[] => []);
     for (let round = 0; round < Number(values.rounds); round++)
       for (const [i, side] of sides.entries()) {
@@ -89,11 +97,14 @@ export async function takeTurns({ file, extra = [], numpy, titles, values }: Tur
     console.log(line([titles.get(work) ?? work, ...cells, ratio(last), ...(values.against ? [ratio(1)] : [])]));
     for (const [i, { error }] of first.entries()) if (error) complaints.push(`${work}: ${names[i]}: ${error}`);
     const [ours, theirs] = [first[0]!.digest, first[last]!.digest];
-    const wrong = ours && theirs ? disagreement(ours, theirs) : null;
+    const compare = (): string | null =>
+      folder ? difference(read(files[0]!), read(files[last]!)) : disagreement(ours!, theirs!);
+    const wrong = ours && theirs ? compare() : null;
     if (wrong) complaints.push(`${work}: differs from NumPy's: ${wrong}`);
     if (values.strict && (over(last) ?? 0) > 1) complaints.push(`${work}: slower than NumPy`);
   }
   await Promise.all(sides.map((s) => s.close()));
+  if (folder) rmSync(folder, { recursive: true });
   for (const c of complaints) console.log(c);
   process.exit(complaints.length > 0 ? 1 : 0);
 }

@@ -21,6 +21,15 @@ export function fractions(n, seed = 0) {
   return out;
 }
 
+/** Positions below a limit. */
+export function indices(n, limit, seed = 0) {
+  const out = new Int32Array(n);
+  for (let i = 0; i < n; i++) out[i] = (Math.imul(i + seed, 2654435761) >>> 0) % limit;
+  return out;
+}
+
+export const sizeOf = (shape) => shape.reduce((a, b) => a * b, 1);
+
 /** A few elements and the mean of them all: enough to tell a right result from a wrong one, small enough to send. */
 export function digest(array) {
   const n = array.length;
@@ -40,4 +49,22 @@ export function disagreement(got, want, tolerance = 2e-4) {
   const i = got.samples.findIndex((v, k) => far(v, want.samples[k]));
   if (i >= 0) return `sample ${i} is ${got.samples[i]} against ${want.samples[i]}`;
   return far(got.mean, want.mean) ? `the mean is ${got.mean} against ${want.mean}` : null;
+}
+
+/** What is wrong with all values of a result when held against another's, or null. Small numbers are held against the mean size. */
+export function difference(got, want, tolerance = 2e-4) {
+  if (got.length !== want.length) return `${got.length} elements against ${want.length}`;
+  let size = 0;
+  for (const v of want) size += Number.isFinite(v) ? Math.abs(v) / want.length : 0;
+  const least = Math.min(1, size);
+  let wrong = 0;
+  let first = -1;
+  for (let i = 0; i < got.length; i++) {
+    const [a, b] = [got[i], want[i]];
+    if (Object.is(a, b) || a === b || Math.abs(a - b) <= tolerance * Math.max(least, Math.abs(b))) continue;
+    if (wrong++ === 0) first = i;
+  }
+  return wrong > 0
+    ? `${wrong} of ${got.length} values, the first at ${first}: ${got[first]} against ${want[first]}`
+    : null;
 }

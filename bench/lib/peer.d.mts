@@ -9,6 +9,7 @@ export class Peer {
   );
   /** Its greeting; `error` where it could not start. */
   readonly opened: Promise<unknown>;
-  ask(command: string, work?: string, seconds?: number): Promise<unknown>;
+  /** `values`: the file that all of the result is written into. */
+  ask(command: string, work?: string, seconds?: number, values?: string): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -30,11 +30,11 @@ export class Peer {
     for (const resolve of this.#waiting.splice(0)) resolve({ error: `${this.name} ${this.#ended}` });
   }
 
-  ask(command, work, seconds) {
+  ask(command, work, seconds, values) {
     if (this.#ended) return Promise.resolve({ error: `${this.name} ${this.#ended}` });
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      this.#child.stdin.write(`${JSON.stringify({ command, work, seconds })}\n`);
+      this.#child.stdin.write(`${JSON.stringify({ command, work, seconds, values })}\n`);
     });
   }
 

@@ -1,12 +1,14 @@
 // The child's half of the bench: answers one request a line on standard input with one line on standard output.
 //
-//   prepare {work}          makes the inputs, runs once, answers with a digest of the result (or why it cannot)
+//   prepare {work, values}  makes the inputs, runs once, answers with a digest of the result (or why it cannot); writes all of the result
+//                           into the file `values`, if it is given, as f64
 //   measure {work, seconds} answers with the times of one op in ms, many samples
 //   drop    {work}          lets go of the inputs
 //
 // A side is a table: work name → () => { run, result, drop? }. `run` does the work and leaves it finished (it may return
 // a promise); `result` gives the last result as a typed array.
 
+import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { digest } from './data.mjs';
 
@@ -19,18 +21,18 @@ export async function serve(table, about = {}) {
   const answer = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
   answer({ ready: true, about });
   for await (const line of createInterface({ input: process.stdin })) {
-    const { command, work, seconds } = JSON.parse(line);
+    const request = JSON.parse(line);
     try {
-      answer(await handle(ready, table, command, work, seconds));
+      answer(await handle(ready, table, request));
     } catch (error) {
       answer({ error: `${error?.message ?? error}`.split('\n')[0] });
     }
-    if (command === 'quit') break;
+    if (request.command === 'quit') break;
   }
   process.exit(0);
 }
 
-async function handle(ready, table, command, work, seconds) {
+async function handle(ready, table, { command, work, seconds, values }) {
   if (command === 'quit') return {};
   if (command === 'drop') {
     await ready.get(work)?.drop?.();
@@ -43,7 +45,9 @@ async function handle(ready, table, command, work, seconds) {
     const job = await table[name](Number(size));
     ready.set(work, job);
     await warmUp(job.run);
-    return { digest: digest(await job.result()) };
+    const result = await job.result();
+    if (values) writeFileSync(values, Float64Array.from(result, Number));
+    return { digest: digest(result) };
   }
   return { times: await measure(ready.get(work).run, seconds * 1000) };
 }

@@ -1,7 +1,7 @@
 // GPUForge on its WebGPU device, through the public interface.
 
 import { createRuntime } from '../../dist/index.js';
-import { floats, fractions } from '../lib/data.mjs';
+import { floats, fractions, indices, sizeOf } from '../lib/data.mjs';
 import { serve } from '../lib/side.mjs';
 
 const rt = await createRuntime({ devices: ['webgpu'] });
@@ -46,6 +46,11 @@ const square = (n) =>
     [0, 1].map((s) => rt.tensor(floats(n * n, s), [n, n])),
     (a, b) => a.matmul(b),
   );
+const random = (shape, seed = 0) => rt.tensor(floats(sizeOf(shape), seed), shape);
+const on = (shape, f) => job([random(shape)], f);
+const product = (a, b) => job([random(a), random(b, 1)], (x, y) => x.matmul(y));
+const conv = (x, kernel, groups = 1) =>
+  job([random(x), random(kernel, 1)], (a, k) => a.conv2d(k, { padding: 'same', layout: 'channelsLast', groups }));
 const step = rt.compile((f) => {
   let around = f.mul(-6);
   for (const axis of [0, 1, 2]) for (const s of [1, -1]) around = around.add(f.roll(s, axis));
@@ -78,6 +83,29 @@ await serve(
             .softmax(2)
             .matmul(v),
       ),
+    softmaxShort: () => on([262144, 64], (x) => x.softmax(1)),
+    softmaxLong: () => on([64, 262144], (x) => x.softmax(1)),
+    sumAll: () => job([rt.tensor(fractions(16777213))], (x) => x.sum()),
+    sumRows: () => on([4093, 4099], (x) => x.sum({ axis: 1 })),
+    sumColumns: () => on([4093, 4099], (x) => x.sum({ axis: 0 })),
+    argmaxRows: () => on([4096, 4096], (x) => x.argmax({ axis: 1 })),
+    cumsumMiddle: () => on([64, 1024, 256], (x) => x.cumsum(1)),
+    matmul64: () => product([64, 64], [64, 64]),
+    matmulThin: () => product([4096, 64], [64, 4096]),
+    matmulDeep: () => product([64, 65536], [65536, 64]),
+    matmulRow: () => product([1, 4096], [4096, 4096]),
+    matmulFew: () => product([16, 4096], [4096, 4096]),
+    matmulMany: () => product([256, 128, 128], [256, 128, 128]),
+    conv3: () => conv([8, 56, 56, 64], [3, 3, 64, 64]),
+    conv1: () => conv([8, 56, 56, 64], [1, 1, 64, 256]),
+    depthwise3: () => conv([8, 56, 56, 256], [3, 3, 1, 256], 256),
+    maxPool2: () => on([8, 112, 112, 64], (x) => x.permute([0, 3, 1, 2]).maxPool([2, 2]).permute([0, 2, 3, 1])),
+    gatherRows: () =>
+      job([random([100000, 16]), rt.tensor(indices(2 ** 20, 100000))], (table, at) => table.take(at, 0)),
+    topk100: () => on([1024, 4096], (x) => x.topk(100).values),
+    topkOne: () => on([2 ** 20], (x) => x.topk(1000).values),
+    sortRows: () => on([4096, 1024], (x) => x.sort(1)),
+    sortOne: () => on([2 ** 20], (x) => x.sort()),
     updown10mb: () => {
       const host = floats(10 * 2 ** 18);
       let out;

@@ -1,7 +1,7 @@
 // TensorFlow.js on its WebGPU backend over Dawn. Work counts as done when the queue says so.
 
 import * as tf from '@tensorflow/tfjs';
-import { floats, fractions } from '../lib/data.mjs';
+import { floats, fractions, indices, sizeOf } from '../lib/data.mjs';
 import { serve } from '../lib/side.mjs';
 import { installDawn } from './dawn.mjs';
 
@@ -78,6 +78,10 @@ const square = (n) =>
     [0, 1].map((s) => tf.tensor2d(floats(n * n, s), [n, n])),
     (a, b) => tf.matMul(a, b),
   );
+const random = (shape, seed = 0) => tf.tensor(floats(sizeOf(shape), seed), shape);
+const on = (shape, f) => job([random(shape)], f);
+const product = (a, b) => job([random(a), random(b, 1)], (x, y) => tf.matMul(x, y));
+const conv = (x, kernel) => job([random(x), random(kernel, 1)], (a, k) => tf.conv2d(a, k, 1, 'same'));
 const field = (steps) => iterated(tf.tensor(floats(2 ** 21), [32, 32, 32, 64]), step, steps);
 
 await serve(
@@ -102,6 +106,28 @@ await serve(
         [0, 1, 2].map((s) => tf.tensor3d(floats(2 ** 21, s), [32, 1024, 64])),
         (q, k, v) => tf.matMul(tf.softmax(tf.matMul(q, k, false, true).mul(0.125)), v),
       ),
+    softmaxShort: () => on([262144, 64], (x) => tf.softmax(x)),
+    softmaxLong: () => on([64, 262144], (x) => tf.softmax(x)),
+    sumAll: () => job([tf.tensor1d(fractions(16777213))], (x) => x.sum()),
+    sumRows: () => on([4093, 4099], (x) => x.sum(1)),
+    sumColumns: () => on([4093, 4099], (x) => x.sum(0)),
+    argmaxRows: () => on([4096, 4096], (x) => x.argMax(1)),
+    cumsumMiddle: () => on([64, 1024, 256], (x) => x.cumsum(1)),
+    matmul64: () => product([64, 64], [64, 64]),
+    matmulThin: () => product([4096, 64], [64, 4096]),
+    matmulDeep: () => product([64, 65536], [65536, 64]),
+    matmulRow: () => product([1, 4096], [4096, 4096]),
+    matmulFew: () => product([16, 4096], [4096, 4096]),
+    matmulMany: () => product([256, 128, 128], [256, 128, 128]),
+    conv3: () => conv([8, 56, 56, 64], [3, 3, 64, 64]),
+    conv1: () => conv([8, 56, 56, 64], [1, 1, 64, 256]),
+    depthwise3: () =>
+      job([random([8, 56, 56, 256]), random([3, 3, 256, 1], 1)], (a, k) => tf.depthwiseConv2d(a, k, 1, 'same')),
+    maxPool2: () => on([8, 112, 112, 64], (x) => tf.maxPool(x, 2, 2, 'valid')),
+    gatherRows: () =>
+      job([random([100000, 16]), tf.tensor1d(indices(2 ** 20, 100000), 'int32')], (table, at) => tf.gather(table, at)),
+    topk100: () => on([1024, 4096], (x) => tf.topk(x, 100).values),
+    topkOne: () => on([2 ** 20], (x) => tf.topk(x, 1000).values),
     updown10mb: () => {
       const host = floats(10 * 2 ** 18);
       let out;

@@ -1,6 +1,6 @@
 // Kinds of arguments that the layers above the runtime take besides: pages that use none of them do not load these.
 
-import { isPlain, kindTable, plainKinds } from './signatures.ts';
+import { isPlain, kindTable, plainKinds } from './kinds.ts';
 
 const isText = plainKinds.text.is;
 const isObject = (v: unknown): v is object => typeof v === 'object' && v !== null;

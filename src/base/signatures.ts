@@ -12,31 +12,7 @@
 
 import { ArgumentError, type ErrorInfo } from '../errors.ts';
 import { shown } from './arguments.ts';
-
-/** What a wrong value is told about itself, beyond what was expected. */
-export type Habit = (value: unknown, call: Call) => string | undefined;
-
-export interface Kind {
-  readonly is: (value: unknown) => boolean;
-  /** What is expected: 'a number'. */
-  readonly words: string;
-  /** Several of them: 'numbers'. */
-  readonly many?: string;
-  readonly code?: string;
-  readonly error?: new (info: ErrorInfo) => ArgumentError;
-  /** What to write here instead of what other libraries take. */
-  readonly habit?: Habit;
-  /** The call itself says what is wrong with it, by an error of its own. */
-  readonly own?: boolean;
-}
-
-export type Kinds = Readonly<Record<string, Kind>>;
-
-/** A call that is being refused. */
-export interface Call {
-  readonly where: string;
-  readonly args: readonly unknown[];
-}
+import { type Call, isObject, isPlain, type Kind, type Kinds, plainKinds } from './kinds.ts';
 
 /** Something that is checked: a kind, or made of kinds. */
 interface Check extends Kind {
@@ -60,33 +36,6 @@ interface Signature {
   readonly rejects: boolean;
   readonly hint: string;
 }
-
-const isText = (v: unknown): v is string => typeof v === 'string';
-const isObject = (v: unknown): v is object => typeof v === 'object' && v !== null;
-
-/** A table of kinds whose names the compiler knows. */
-export const kindTable = <N extends string>(kinds: Readonly<Record<N, Kind>>): Readonly<Record<N, Kind>> => kinds;
-
-/** Kinds that every layer knows. */
-export const plainKinds = kindTable({
-  any: { is: () => true, words: 'a value' },
-  number: { is: (v) => typeof v === 'number', words: 'a number', many: 'numbers' },
-  bigint: { is: (v) => typeof v === 'bigint', words: 'a bigint', many: 'bigints' },
-  text: { is: isText, words: 'a text', many: 'texts' },
-  flag: { is: (v) => typeof v === 'boolean', words: 'true or false' },
-  function: { is: (v) => typeof v === 'function', words: 'a function', many: 'functions' },
-  object: { is: (v) => isObject(v) && !Array.isArray(v), words: 'an object', many: 'objects' },
-  list: { is: Array.isArray, words: 'an array' },
-  null: { is: (v) => v === null, words: 'null' },
-  own: { is: () => true, words: 'a value', own: true },
-  view: { is: (v) => ArrayBuffer.isView(v) && !(v instanceof DataView), words: 'a typed array', many: 'typed arrays' },
-  bytes: { is: (v) => v instanceof Uint8Array, words: 'a Uint8Array', many: 'Uint8Arrays' },
-  signal: {
-    is: (v) => isObject(v) && typeof (v as AbortSignal).aborted === 'boolean' && 'addEventListener' in v,
-    words: 'an AbortSignal: controller.signal, or AbortSignal.timeout(ms)',
-    code: 'BAD_SIGNAL',
-  },
-});
 
 // Reading signatures. They are read with the first call.
 
@@ -198,12 +147,6 @@ function optionsOf(options: readonly Parameter[]): Check {
 
 /** Without a code that is not known: another stands for it. */
 const defined = ({ code, ...rest }: Refused): Refused => (code === undefined ? rest : { code, ...rest });
-
-/** An object of no class: one of a class is taken for options only if it has one of them. */
-export function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
 
 // What people write who come from NumPy, PyTorch or TF.js.
 

@@ -1,7 +1,8 @@
 // gpuforge explain-route OP SIZE
 
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import type { OperationType } from '../index.ts';
+import { amount } from '../base/amount.ts';
+import { type OperationType, operationTypes } from '../base/operations.ts';
 
 export interface ExplainRouteFlags {
   readonly at?: string;
@@ -10,20 +11,6 @@ export interface ExplainRouteFlags {
   readonly json?: boolean;
   readonly color?: boolean;
 }
-
-/** Written out, so that help and completions load no router. */
-const operations: Readonly<Record<OperationType, true>> = {
-  matrix_multiply: true,
-  matrix_add: true,
-  element_wise: true,
-  reduction: true,
-  transform: true,
-  graph_algorithm: true,
-  random_generation: true,
-  lattice_creation: true,
-  path_finding: true,
-  unknown: true,
-};
 
 const examples = `
 SIZE counts elements (of one operand for a matrix product); 1M, 64k and 2^20 work.
@@ -38,7 +25,7 @@ export function register(program: Command): void {
   program
     .command('explain-route')
     .description('where an operation of some size would run, and why there')
-    .addArgument(new Argument('<op>', 'the operation').choices(Object.keys(operations)))
+    .addArgument(new Argument('<op>', 'the operation').choices(operationTypes))
     .argument('<size>', 'how many elements', elements)
     .option('--at <device>', 'where the data is (default: host memory)')
     .option('--wanted <place>', 'where the result is needed: host or a device (default: nobody knows)')
@@ -55,17 +42,8 @@ export function register(program: Command): void {
     });
 }
 
-const units: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
-
-/** 1000, 64k, 1M, 2^20, 1e6. */
 export function elements(text: string): number {
-  const power = /^2\^(\d+)$/.exec(text);
-  const scaled = /^(\d+(?:\.\d+)?(?:e\d+)?)([kmg]?)$/i.exec(text);
-  const value = power
-    ? 2 ** Number(power[1])
-    : scaled
-      ? Number(scaled[1]) * units[scaled[2]!.toLowerCase()]!
-      : Number.NaN;
-  if (Number.isSafeInteger(value) && value >= 0) return value;
+  const value = amount(text);
+  if (!Number.isNaN(value)) return value;
   throw new InvalidArgumentError('It must be a number of elements such as 1000, 64k, 1M or 2^20.');
 }

@@ -17,6 +17,8 @@ export interface Capabilities {
   readonly dtypes: ReadonlySet<DType>;
   /** Ops the renderer expresses by itself, per dtype. Anything missing is decomposed before `prepare` sees it. */
   readonly native: Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
+  /** Vector code branches around costly arms of choices: those that no element takes cost nothing. */
+  readonly skipsArms?: boolean;
   readonly routines: ReadonlySet<RoutineOp>;
   /** The language of raw kernels; missing where there is none. */
   readonly raw?: 'ptx' | 'wgsl' | 'wasm';

@@ -3,7 +3,7 @@
 import { argumentsOf, checkMethods } from '../base/signatures.ts';
 import type { Runtime, Tensor } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
-import { cosineOf } from './full/regions.ts';
+import { cosineOf } from './full/cosine.ts';
 import { fieldKinds, patternOptions, patternSignatures } from './signatures.ts';
 
 export interface PatternOptions {

@@ -5,7 +5,7 @@ import { attentionLength } from './cycle/attention.ts';
 import { projected } from './cycle/features.ts';
 import { measure } from './cycle/measure.ts';
 import type { CycleParts } from './cycle/shape.ts';
-import { noveltyPositions } from './full/mind.ts';
+import { noveltyPositions } from './full/novelty.ts';
 import { sampleCount, tablesOf } from './full/tables.ts';
 import { channelGroups, rangeOf, startOf, totalChannels } from './layout.ts';
 import type { ResolvedField } from './options.ts';

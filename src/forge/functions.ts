@@ -1,7 +1,8 @@
 // The public functions of Forge, with checks of what they are given. Forge itself calls them without.
 
+import { having, kindTable, oneOf } from '../base/kinds.ts';
 import { layerKinds } from '../base/layer-kinds.ts';
-import { checked, kindTable } from '../base/signatures.ts';
+import { checked } from '../base/signatures.ts';
 import * as config from './config/file.ts';
 import * as data from './data/tables.ts';
 import * as cache from './detect/cache.ts';
@@ -22,45 +23,34 @@ import * as profiles from './profiles/profiles.ts';
 import * as suiting from './profiles/score.ts';
 import * as resolving from './resolve/resolve.ts';
 
-const isObject = layerKinds.plain.is;
-/** An object that has all of these. */
-const having = (words: string, ...names: readonly string[]) => ({
-  is: (v: unknown) => isObject(v) && names.every((name) => name in (v as object)),
-  words,
-  many: `${words}s`.replace(/^an? /, ''),
-});
-const oneOf = (names: readonly (string | number)[]) => ({
-  is: (v: unknown) => names.some((name) => name === v),
-  words: `one of ${names.join(', ')}`,
-  many: names.join(', '),
-});
+const isPlain = layerKinds.plain.is;
 
 const kinds = kindTable({
   ...layerKinds,
   env: layerKinds.environment,
-  ports: having('what nodePorts() returned', 'files', 'processes', 'env'),
-  world: having('what nodeWorld() returned', 'ports', 'reach'),
-  store: having('a cache: ports.cache', 'folder', 'list'),
-  place: having('a place such as what nodePorts() returned', 'platform', 'home', 'env'),
-  machine: having('a machine: (await detect(ports)).machine', 'gpus', 'drivers'),
-  detection: having('what detect() returned', 'machine', 'cached'),
-  doctor: having('what examine() returned', 'verdict', 'exitStatus'),
-  block: having('what buildReport() returned', 'rows'),
-  gpu: having('a GPU of a machine', 'vendor', 'memoryBytes'),
-  tables: having('tables: loadTables().tables', 'pytorch', 'profiles'),
-  loaded: having('what loadTables() returned', 'tables', 'reviewed'),
-  profile: having('a profile of allProfiles()', 'name', 'origin'),
+  ports: having('what nodePorts() returned', ['files', 'processes', 'env']),
+  world: having('what nodeWorld() returned', ['ports', 'reach']),
+  store: having('a cache: ports.cache', ['folder', 'list']),
+  place: having('a place such as what nodePorts() returned', ['platform', 'home', 'env']),
+  machine: having('a machine: (await detect(ports)).machine', ['gpus', 'drivers']),
+  detection: having('what detect() returned', ['machine', 'cached']),
+  doctor: having('what examine() returned', ['verdict', 'exitStatus']),
+  block: having('what buildReport() returned', ['rows']),
+  gpu: having('a GPU of a machine', ['vendor', 'memoryBytes'], 'GPUs of a machine'),
+  tables: having('tables: loadTables().tables', ['pytorch', 'profiles']),
+  loaded: having('what loadTables() returned', ['tables', 'reviewed']),
+  profile: having('a profile of allProfiles()', ['name', 'origin'], 'profiles of allProfiles()'),
   userProfiles: {
     is: (v: unknown) =>
-      isObject(v) &&
-      Object.values(v as object).every((p) => isObject(p) && Array.isArray((p as { packages?: unknown }).packages)),
+      isPlain(v) &&
+      Object.values(v as object).every((p) => isPlain(p) && Array.isArray((p as { packages?: unknown }).packages)),
     words: 'an object of { packages: […] } by name',
   },
-  choice: having('a choice of a resolution', 'framework', 'version'),
-  target: having('a target of packages', 'memoryGiB'),
-  plan: having('what planEnvironment() returned', 'choice', 'profile'),
-  cc: having('{ major, minor }', 'major', 'minor'),
-  fact: having('a fact of a machine: { value, … }', 'value'),
+  choice: having('a choice of a resolution', ['framework', 'version']),
+  target: having('a target of packages', ['memoryGiB']),
+  plan: having('what planEnvironment() returned', ['choice', 'profile']),
+  cc: having('{ major, minor }', ['major', 'minor']),
+  fact: having('a fact of a machine: { value, … }', ['value']),
   tier: oneOf([0, 1, 2]),
   framework: oneOf(['pytorch', 'tensorflow', 'jax']),
   format: oneOf(writers.formats),

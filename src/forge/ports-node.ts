@@ -181,7 +181,7 @@ const nodeFiles: FilePort = {
     return stat?.isSymbolicLink() ? attempt(() => fs.readlinkSync(file)) : undefined;
   },
   resolve(file) {
-    return fs.existsSync(file) ? attempt(() => fs.realpathSync(file)) : undefined;
+    return fs.existsSync(file) ? attempt(() => fs.realpathSync.native(file)) : undefined;
   },
   stat(file) {
     const stat = attempt(() => fs.statSync(file, { throwIfNoEntry: false }));
@@ -278,14 +278,14 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
   };
 }
 
-/** NVML in this process: its start overlaps with whatever the caller does after `prepare`. */
+/** NVML in this process: it starts while the caller does whatever it does after `prepare`. */
 function directNvml(): NvmlPort {
-  let prepared: { readonly library: string; readonly opening: Promise<() => Nvml> } | undefined;
-  const open = async (library: string): Promise<() => Nvml> => startNvml(await loadFfi(), library);
+  let prepared: { readonly library: string; readonly opening: Promise<Nvml> } | undefined;
+  const open = async (library: string): Promise<Nvml> => startNvml(await loadFfi(), library);
   return {
     prepare(library) {
-      // NVML must have started when this returns: what the caller reads next then takes no time of its own. What goes wrong
-      // is told by the query. If none comes, the library waits for the next one.
+      // The start is under way when this returns: what the caller reads next takes no time of its own. What goes wrong is told
+      // by the query. If none comes, the library waits for the next one.
       const ffi = loadNative();
       if (ffi === undefined) return;
       const opening = startNvml(ffi, library);
@@ -297,7 +297,7 @@ function directNvml(): NvmlPort {
       const opening = prepared?.library === library ? prepared.opening : open(library);
       prepared = undefined;
       try {
-        const nvml = (await opening)();
+        const nvml = await opening;
         const devices = nvml.devices();
         // Closing takes milliseconds; the answer need not wait for it, and the card may sleep again after it.
         setImmediate(() => nvml.close());

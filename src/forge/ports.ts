@@ -89,8 +89,8 @@ export type NvmlAnswer =
 
 export interface NvmlPort {
   /**
-   * Starts the library without asking it anything, while the caller reads files; `query` with the same path then takes it
-   * over. Returns when the start is under way. Touches no device: none wakes up. Never throws.
+   * Starts the library and lets it open its devices while the caller reads files; `query` with the same path then takes it
+   * over. Returns when the start is under way. For cards that are awake. Never throws.
    */
   prepare?(library: string): void;
   /** Asks the driver library in a child process that is ended after `timeoutMs`. Never rejects. */

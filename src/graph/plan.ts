@@ -129,7 +129,13 @@ function draftStep(
   if (w.kind === 'kernel') {
     const { kernel, group, inputs, scalars } = w.lowered;
     const buffers = [...inputs.map((v) => ids.get(v)!), ...group.roots.map((r) => make(r))];
-    return { work: decompose(kernel, caps.native), fused: kernel, buffers, outputs: group.roots.length, scalars };
+    return {
+      work: decompose(kernel, caps.native, caps.skipsArms),
+      fused: kernel,
+      buffers,
+      outputs: group.roots.length,
+      scalars,
+    };
   }
   const { vertex, fused } = w;
   const routine = routineOf(vertex, fused);

@@ -6,7 +6,8 @@
 // of ways is an upper bound. A region is kept only until the last user of its vertex was seen, and is passed on where
 // it can be: a chain of any length costs its length.
 
-import { aluOps } from '../kernel/ops.ts';
+import { type DType, is64BitInt, isFloat } from '../base/dtype.ts';
+import { type AluOp, aluOps } from '../kernel/ops.ts';
 import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
 
@@ -31,6 +32,16 @@ export interface Region {
 const functionCost = 12;
 const functionWeight = 4;
 
+/** Those that become hundreds, in the same units: some dozen operations each. */
+const longFunctions: Readonly<Partial<Record<AluOp, (type: DType) => number>>> = {
+  mod: (type) => (type === 'f64' ? 90 : 32),
+  // Of integers it is a chain of squares, one step for each bit: as deep as it is long, and renderers go down into it.
+  pow: (type) => (isFloat(type) ? 13 : is64BitInt(type) ? 54 : 27),
+  sin: () => 13,
+  cos: () => 13,
+  tan: () => 13,
+};
+
 /**
  * A constant is an operand of what it is for. It counts all the same: one that is a launch scalar takes room among the arguments, of which
  * CUDA has 512, buffers among them.
@@ -40,7 +51,8 @@ const constantWeight = 0.625;
 /** How much code a vertex is. */
 export function codeWeight(v: Vertex): number {
   if (v.op === 'const') return constantWeight;
-  return v.op === 'alu' && ownCost(v) >= functionCost ? functionWeight : 1;
+  if (v.op !== 'alu') return 1;
+  return longFunctions[args.aluOf(v)]?.(v.dtype) ?? (ownCost(v) >= functionCost ? functionWeight : 1);
 }
 
 /** Additions that a vertex itself takes per position. A concatenation chooses between its parts. */

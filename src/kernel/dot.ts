@@ -1,4 +1,4 @@
-// A few long dot products as a reduction.
+// Dot products as a reduction: a few long ones, or those of a matrix with a vector.
 //
 // Matrix products are cut along their results, and add up each of them in order. With a handful of results that leaves most of a
 // device idle, and a long sum in one register forgets what it adds; a reduction is cut along its depth instead.
@@ -13,9 +13,19 @@ import type { Kernel, Matmul } from './kernel.ts';
 
 const fewResults = 16;
 
-/** The product as a kernel, if it has few results and at least `depth` products in each; else null. */
-export function asReduction(r: Matmul, depth: number): Kernel | null {
-  if (!isFloat(r.type) || r.k < depth || r.batch * r.m * r.n > fewResults) return null;
+/** A few long dot products: few results, and at least `depth` products in each. */
+const isLong = (r: Matmul, depth: number): boolean => r.k >= depth && r.batch * r.m * r.n <= fewResults;
+
+/**
+ * Matrices times vectors, each of which has its own: every element of a matrix is read once, and tiles would be empty but for a line. One
+ * matrix that many vectors share is a product of matrices like any other.
+ */
+export const timesVectors = ({ m, n, batch, batchA, batchB }: Matmul): boolean =>
+  (n === 1 && batchA === batch) || (m === 1 && batchB === batch);
+
+/** The product as a kernel, if it is a few dot products of at least `depth` or, where those are asked for, of vectors; else null. */
+export function asReduction(r: Matmul, depth: number, vectors = false): Kernel | null {
+  if (!isFloat(r.type) || !(isLong(r, depth) || (vectors && r.k > 1 && timesVectors(r)))) return null;
   const b = new Exprs();
   const type = accumulatorFor(r.type);
   const [batch, i, j, k] = [b.axis(0, r.batch), b.axis(1, r.m), b.axis(2, r.n), b.axis(3, r.k)];

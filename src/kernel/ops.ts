@@ -38,7 +38,7 @@ const table = {
   div: { arity: 2, classes: float, cost: 4 },
   idiv: { arity: 2, classes: ['int', 'index'], cost: 8 },
   imod: { arity: 2, classes: ['int', 'index'], cost: 8 },
-  mod: { arity: 2, classes: float, cost: 8 },
+  mod: { arity: 2, classes: float, cost: 40 },
   pow: { arity: 2, classes: ['int', 'float'], cost: 40 },
   max: { arity: 2, classes: all, cost: 1, commutes: true },
   min: { arity: 2, classes: all, cost: 1, commutes: true },

@@ -7,8 +7,8 @@ import type { Kernel, Routine } from './kernel.ts';
 /** Depth from which on a product with few results is a reduction. */
 const longDepth = 4096;
 
-/** Null if nothing is written. */
-export function plainWork(work: Kernel | Routine): Kernel | Routine | null {
+/** Null if nothing is written. `vectors`: products of matrices with vectors are reductions too. */
+export function plainWork(work: Kernel | Routine, vectors = false): Kernel | Routine | null {
   const full = withoutEmptiness(work);
-  return full?.kind === 'routine' && full.op === 'matmul' ? (asReduction(full, longDepth) ?? full) : full;
+  return full?.kind === 'routine' && full.op === 'matmul' ? (asReduction(full, longDepth, vectors) ?? full) : full;
 }

@@ -1,6 +1,6 @@
 // Where each method of a lattice would run: one row per method, and the rules that keep work on the host.
 
-import { isPlain } from '../base/signatures.ts';
+import { isPlain } from '../base/kinds.ts';
 import type { OperationType } from '../index.ts';
 
 export interface MethodRow {

@@ -1,7 +1,7 @@
 // The options of a lattice, checked.
 
 import { shown } from '../base/arguments.ts';
-import { isPlain } from '../base/signatures.ts';
+import { isPlain } from '../base/kinds.ts';
 import { argumentKinds, type DeviceId, type Runtime } from '../index.ts';
 import { LatticeConfigError } from './errors.ts';
 import { limits } from './grid.ts';

@@ -5,15 +5,20 @@
 
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import { DeviceLost, IndexError } from '../errors.ts';
+import { IndexError } from '../errors.ts';
+import { type Asked, asked, type Work } from '../governor/recovery/attempt.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
 import type { Executable } from './executable.ts';
 
-/** How often a flag is asked for, at once, before the results it guards are given up. */
-const mostAttempts = 3;
+/** A flag that is read later. */
+interface Flag {
+  readonly place: Place;
+  readonly generation: number;
+  readonly buffer: DeviceBuffer;
+}
 
 export class Checks {
   readonly #recovery: Recovery;
@@ -60,7 +65,7 @@ export class Checks {
 
   /** Fails if an index behind these bytes was out of range. */
   async verify(storage: Storage): Promise<void> {
-    for (const check of storage.checks ?? []) await check.verify();
+    await Promise.all((storage.checks ?? []).map((c) => c.verify()));
     storage.checks = null;
   }
 
@@ -69,30 +74,32 @@ export class Checks {
     return this.#open.size > 0 ? Promise.all([...this.#open].map((c) => c.verify())) : null;
   }
 
+  /** True: an index was out of range. If the flag went with its device, so did the results it guards. */
+  readonly #reading: Work<Flag, Asked, Promise<boolean>> = {
+    what: 'read of an index check',
+    run: async ({ place, generation, buffer }) => {
+      if (place.generation !== generation) return false;
+      const reading = place.device.read(buffer, 0, 1);
+      const [flag] = await this.#recovery.within(reading, `read of an index check (${place.id})`);
+      return flag !== 0;
+    },
+    blame: (_, { place }) => ({ place, node: null }),
+  };
+
   #defer(place: Place, buffer: DeviceBuffer, message: string): DeferredCheck {
     const { generation } = place;
+    const { attempts } = this.#recovery;
     let outcome: Promise<void> | null = null;
-    const settled = (): void => {
-      this.#open.delete(check);
-      if (place.generation === generation) place.release(buffer);
-    };
     const read = async (): Promise<void> => {
-      let flag: number | undefined;
-      for (let attempt = 1; flag === undefined; attempt++) {
-        // If the flag went with its device, so did the results it guards.
-        if (place.generation !== generation) return settled();
-        try {
-          const reading = place.device.read(buffer, 0, 1);
-          [flag] = await this.#recovery.within(reading, `read of an index check (${place.id})`);
-        } catch (e) {
-          if (attempt < mostAttempts && !(e instanceof DeviceLost)) continue;
-          // Nobody may ask again: what a flag guards may be computed elsewhere next.
-          settled();
-          throw e;
-        }
+      const want = { ...asked, prefer: place, pin: place, pinned: true };
+      try {
+        const bad = await attempts.runAsync(this.#reading, { place, generation, buffer }, want);
+        if (bad) throw badIndex(message);
+      } finally {
+        // Nobody asks again, whatever came of it: what a flag guards may be computed elsewhere next.
+        this.#open.delete(check);
+        if (place.generation === generation) place.release(buffer);
       }
-      settled();
-      if (flag !== 0) throw badIndex(message);
     };
     // Read once, however many results depend on it.
     const check: DeferredCheck = { verify: () => (outcome ??= read()) };

@@ -1,7 +1,9 @@
 // The functions of `gpuforge/devices`, with checks of what they are given. The library itself calls them without.
 
 import type { DType } from '../base/dtype.ts';
-import { checked, kindTable } from '../base/signatures.ts';
+import { kindTable } from '../base/kinds.ts';
+import { checked } from '../base/signatures.ts';
+import { isDevice } from '../devices/argument.ts';
 import * as clock from '../devices/clock.ts';
 import { createCpuDevice as openCpu } from '../devices/cpu/device.ts';
 import { openCudaDevices as openCuda } from '../devices/cuda/discover.ts';
@@ -11,7 +13,6 @@ import { openWebGpuDevices as openWebGpu } from '../devices/webgpu/open.ts';
 import * as recovery from '../governor/recovery/self-check.ts';
 import * as printing from '../kernel/print.ts';
 import * as conformance from './conformance.ts';
-import { isDevice } from './device-kinds.ts';
 import { cpuOptions, cudaOptions, runtimeKinds, webGpuOptions } from './signatures.ts';
 
 const isObject = runtimeKinds.object.is;

@@ -1,10 +1,11 @@
 // Functions of the main entry that are cheap inside and checked outside: the library itself calls them without checks.
 
 import * as dtype from '../base/dtype.ts';
+import { oneOf } from '../base/kinds.ts';
 import { checked, checkMethods } from '../base/signatures.ts';
+import { isDevice } from '../devices/argument.ts';
 import type { Device } from '../devices/device.ts';
 import * as faults from '../governor/recovery/faults.ts';
-import { isDevice } from './device-kinds.ts';
 import { runtimeKinds } from './signatures.ts';
 
 const oneDType = 'dtype:dtype';
@@ -20,17 +21,12 @@ export const accumulatorFor = checked('accumulatorFor', oneDType, dtype.accumula
 
 const isPlan = (v: unknown): boolean =>
   runtimeKinds.object.is(v) && Array.isArray((v as { readonly faults?: unknown }).faults);
-const kindsOfFaults = faults.faultKinds.join(', ');
 
 const faultKinds = {
   ...runtimeKinds,
   device: isDevice,
   plan: { is: isPlan, words: '{ faults: [{ at, nth, as }] }' },
-  fault: {
-    is: (v: unknown) => faults.faultKinds.some((k) => k === v),
-    words: `one of ${kindsOfFaults}`,
-    many: `any of ${kindsOfFaults}`,
-  },
+  fault: oneOf(faults.faultKinds),
 };
 
 const faultySignatures = { counters: '', lose: 'reason:text?', plan: 'plan:plan' };

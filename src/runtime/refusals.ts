@@ -1,7 +1,7 @@
 // Why the runtime refuses a call of its own.
 
+import { operationTypes } from '../base/operations.ts';
 import { ArgumentError } from '../errors.ts';
-import { operationTypes } from '../governor/routing/types.ts';
 
 export const notAName = (name: unknown): ArgumentError =>
   new ArgumentError({

@@ -1,6 +1,7 @@
 // The runtime: it computes, explains and watches; making tensors is below it, opening it is in create.ts.
 
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
+import { type OperationType, operationTypes } from '../base/operations.ts';
 import { checkShape } from '../base/shape.ts';
 import { checkMethods } from '../base/signatures.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
@@ -11,7 +12,6 @@ import type { Health } from '../governor/recovery/health.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
 import type { Router } from '../governor/routing/router.ts';
-import { type OperationType, operationTypes } from '../governor/routing/types.ts';
 import { TensorCore, type WaitOptions } from '../tensor/core.ts';
 import { typed } from '../tensor/host-array.ts';
 import { Random } from '../tensor/random.ts';
@@ -251,9 +251,11 @@ export class Runtime extends TensorMaking {
     const nodes = first instanceof TensorCore ? [first.node] : [];
     for (const t of rest) nodes.push(t.node);
     if (nodes.length > 0) await this.#engine.computeAsync(nodes, this.host.want(anywhere), signal);
+    // Asked for before anything is waited for: flags come with the end of the work, not after it.
+    const checking = this.#engine.checks.verifyAll();
+    checking?.catch(() => {});
     const finished = this.host.finished(signal);
     await (this.#spans.on ? this.#spans.during(finished) : finished);
-    const checking = this.#engine.checks.verifyAll();
     if (checking) await checking;
     if (this.#spans.on) await this.#spans.settle();
   }

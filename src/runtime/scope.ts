@@ -3,9 +3,9 @@
 // In Node a scope follows asynchronous calls (AsyncLocalStorage). Where that is missing (browsers), what is made after the
 // first `await` is not seen by the scope: dispose it, or make it in a scope of its own.
 
+import type { OperationType } from '../base/operations.ts';
 import { importNode, isNode } from '../base/platform.ts';
 import type { Place } from '../devices/place.ts';
-import type { OperationType } from '../governor/routing/types.ts';
 import type { Want } from './want.ts';
 
 interface Disposable {

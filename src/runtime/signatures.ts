@@ -1,6 +1,6 @@
 // What the methods of a runtime take. How signatures are written: base/signatures.ts.
 
-import { isPlain, kindTable, plainKinds } from '../base/signatures.ts';
+import { isPlain, kindTable, plainKinds } from '../base/kinds.ts';
 import { tensorKinds } from '../tensor/signatures.ts';
 
 const isTensor = tensorKinds.tensor.is;

@@ -239,10 +239,16 @@ export class Transfers {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
     if (storage.lent) throw lent(node, 'read');
-    if (storage.checks) await this.#engine.checks.verify(storage);
+    const checking = storage.checks && this.#engine.checks.verify(storage);
+    // Flags are on their way beside the bytes. The caller's own memory is written only once they are known.
+    if (into && checking) await checking;
+    else checking?.catch(() => {});
     const { place, buffer } = storage;
     if (storage.lost) throw lostWhileRead(node);
-    if (!place) return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
+    if (!place) {
+      if (checking) await checking;
+      return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
+    }
     const { device } = place;
     const start = this.#events.heard.download ? performance.now() : 0;
     const reading = device.read(buffer!, 0, length, into);
@@ -250,6 +256,7 @@ export class Transfers {
     const bytes = await (limited
       ? this.#recovery.within(reading, `read of ${length} bytes (${place.id})`, signal)
       : reading);
+    if (checking) await checking;
     if (start > 0 && this.#events.heard.download) this.#downloaded(place, bytes, start);
     if (!into || bytes === into) return bytes;
     fill(into, bytes);

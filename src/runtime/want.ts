@@ -1,7 +1,7 @@
 // What the caller of a computation asks of the place it runs at.
 
+import type { OperationType } from '../base/operations.ts';
 import { type Asked, asked } from '../governor/recovery/attempt.ts';
-import type { OperationType } from '../governor/routing/types.ts';
 
 /** What the caller asks of the place. */
 export interface Want extends Asked {

@@ -1,8 +1,8 @@
 // Where the inputs of a program are, and where they can be brought without waiting.
 
+import { operationTypes } from '../base/operations.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError } from '../errors.ts';
-import { operationTypes } from '../governor/routing/types.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
 import type { Want } from './want.ts';

@@ -2,7 +2,8 @@
 //
 // One logger for the runtime and for GPUCompute. It listens only to the events of its level, so what it does not write costs nothing.
 
-import { checked, plainKinds } from '../base/signatures.ts';
+import { plainKinds } from '../base/kinds.ts';
+import { checked } from '../base/signatures.ts';
 import { ArgumentError, type EventLogger, type EventName } from '../index.ts';
 
 /** From what went wrong to everything; each level has those before it. */

@@ -1,6 +1,7 @@
 // serveStudio: the hub, the door and the page as one thing that is started and closed.
 
-import { checked, checkMethods, plainKinds } from '../base/signatures.ts';
+import { plainKinds } from '../base/kinds.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
 import { type BusEvents, EventBus, type Runtime } from '../index.ts';
 import { AlertFile } from './alert-file.ts';
 import { defaultAlerts } from './alerts.ts';

@@ -30,9 +30,12 @@ interface Conv {
   readonly inputs: number;
   readonly outputs: number;
   readonly window: Windowing;
-  /** Every channel has kernels of its own. */
+  /** Every channel has kernels of its own; or there is one channel, with a few kernels. */
   readonly depthwise: boolean;
 }
+
+/** Kernels of a single channel that are summed up one by one: a product of so few columns gains nothing. */
+const fewKernels = 4;
 
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 
@@ -57,7 +60,8 @@ function convOf(input: Shape, kernel: Shape, options: ConvOptions, spatial: numb
     });
   }
   const window = windowing(x, k.slice(0, spatial), options, where, range(1, spatial));
-  return { first, batch: x[0]!, groups, inputs, outputs: o / groups, window, depthwise: groups > 1 && inputs === 1 };
+  const depthwise = inputs === 1 && (groups > 1 || o <= fewKernels);
+  return { first, batch: x[0]!, groups, inputs, outputs: o / groups, window, depthwise };
 }
 
 // Layouts.
@@ -134,11 +138,11 @@ export function convNode(x: Node, kernel: Node, options: ConvOptions, spatial: n
 function productFirst(x: Node, kernel: Node, c: Conv, where: string): Node {
   const { batch, groups, inputs, outputs, window: w } = c;
   const s = w.sizes.length;
-  const windows = windowed(x, { ...w, axes: range(2, s) }, 0, where);
-  const order = [0, 1, ...range(2 + s, s), ...range(2, s)];
+  const windows = (): Node =>
+    permute(windowed(x, { ...w, axes: range(2, s) }, 0, where), [0, 1, ...range(2 + s, s), ...range(2, s)]);
   const depth = inputs * sizeOf(w.sizes);
   const grouped = groups === 1 ? [] : [groups];
-  const right = reshape(permute(windows, order), [batch, ...grouped, depth, sizeOf(w.counts)]);
+  const right = reshape(isPlain(c) ? x : windows(), [batch, ...grouped, depth, sizeOf(w.counts)]);
   const left = reshape(kernel, [1, ...grouped, outputs, depth]);
   return reshape(product(left, right, where), [batch, groups * outputs, ...w.counts]);
 }

@@ -37,7 +37,8 @@ export function threefry(key0: Node, key1: Node, [low, high]: readonly [Node, No
       y = alu('xor', y, x);
     }
     x = alu('add', x, keys[(block + 1) % 3]!);
-    y = alu('add', alu('add', y, keys[(block + 2) % 3]!), constant('u32', block + 1, true));
+    // The key first: it is the same for all elements.
+    y = alu('add', y, alu('add', keys[(block + 2) % 3]!, constant('u32', block + 1, true)));
   }
   return [x, y];
 }
@@ -146,11 +147,12 @@ export function gauss([x, y]: readonly [Node, Node]): Node {
 
 /**
  * Both results of Box and Muller's transform in f32. The radius is that of u = ((x >> 8) + 1) · 2^-24, which is never 0. The angle is
- * within half a turn, from the upper 23 bits of y; the last bit of y turns it by the other half, which is the sign of the radius.
+ * within half a turn, from the lower 23 bits of y; the first bit of y turns it by the other half, which is the sign of the radius.
  */
 export function gaussPair([x, y]: readonly [Node, Node]): readonly [Node, Node] {
-  const length = alu('sqrt', minusTwiceLog(unitAbove(x)));
-  const sign = alu('shl', y, constant('u32', 31, true));
+  // The logarithm of 1 is 0. A bound far below all others lets devices compute the root without a thought to numbers near 0.
+  const length = alu('sqrt', alu('max', minusLog(x), constant('f32', 2 ** -20, true)));
+  const sign = alu('and', y, constant('u32', 0x80000000, true));
   const radius = reinterpret(alu('xor', reinterpret(length, 'u32'), sign), 'f32');
   const turn = alu('sub', mantissa(y), constant('f32', 1.5, true));
   const square = alu('mul', turn, turn);
@@ -158,33 +160,33 @@ export function gaussPair([x, y]: readonly [Node, Node]): readonly [Node, Node] 
   return [alu('mul', radius, horner(square, cosineOfHalfTurns)), alu('mul', radius, sine)];
 }
 
-/** The upper 24 bits of a word, as a multiple of 2^-24 in (0, 1]. */
-function unitAbove(x: Node): Node {
-  const whole = alu('add', alu('shr', x, constant('u32', 8, true)), constant('u32', 1, true));
-  return alu('mul', cast(whole, 'f32'), constant('f32', 2 ** -24, true));
-}
-
-/** The upper 23 bits of a word, as a float in [1, 2). */
+/** The lower 23 bits of a word, as a float in [1, 2). */
 const mantissa = (x: Node): Node =>
-  reinterpret(alu('or', alu('shr', x, constant('u32', 9, true)), constant('u32', 0x3f800000, true)), 'f32');
+  reinterpret(alu('or', alu('and', x, constant('u32', 0x7fffff, true)), constant('u32', 0x3f800000, true)), 'f32');
 
-/** -2 log(u) for u in (0, 1], to 2e-7 of its value: u = 2^-k (1 + f) with 1 + f between the roots of 1/2 and 2. */
-function minusTwiceLog(u: Node): Node {
+/**
+ * -log2(u) · 2^23 of u = n · 2^-24, n = (x >> 8) + 1: to 4e-7 of its value. n = 2^(24-k) (1 + f) with 1 + f between the roots of 1/2 and
+ * 2; k · 2^23 is computed where the exponent of a float is, and is a float's value as it stands.
+ */
+function minusLog(x: Node): Node {
   const int = (v: number): Node => constant('i32', v, true);
-  const bits = reinterpret(u, 'i32');
-  const k = alu('shr', alu('sub', int(0x3f3504f3 + 0x7fffff), bits), int(23));
-  const f = alu('sub', reinterpret(alu('add', bits, alu('shl', k, int(23))), 'f32'), constant('f32', 1, true));
-  const whole = alu('mul', cast(k, 'f32'), constant('f32', 2 * Math.LN2, true));
-  return alu('add', whole, alu('mul', f, horner(f, minusTwiceLogOver)));
+  const n = alu('add', alu('shr', x, constant('u32', 8, true)), constant('u32', 1, true));
+  const bits = reinterpret(cast(n, 'f32'), 'i32');
+  const scale = 24 << 23;
+  const k = alu('and', alu('sub', int(0x3f3504f3 + 0x7fffff + scale), bits), int(-(1 << 23)));
+  const f = alu('sub', reinterpret(alu('add', alu('add', bits, k), int(-scale)), 'f32'), constant('f32', 1, true));
+  return alu('add', cast(k, 'f32'), alu('mul', f, horner(f, minusLogOver)));
 }
 
-/** Of -2 log(1 + f) / f, by powers of f. */
-const minusTwiceLogOver = [
-  -1.9999999, 1.0000073, -0.6667012, 0.49939817, -0.39800346, 0.34501696, -0.3244505, 0.20213528,
+/** Of -log2(1 + f) · 2^23 / f, by powers of f. */
+const minusLogOver = [-12102202, 6051146, -4034276.5, 3021909, -2408358.5, 2087730.5, -1963289.625, 1223156.875];
+/** Of c · cos(πs) and c · sin(πs) / s for s within a half, by powers of s²; c² = 2 ln(2) · 2^-23 makes -2 log(u) of what is above. */
+const cosineOfHalfTurns = [
+  0.00040652079042047, -0.00200609606690705, 0.00164982886053622, -0.00054143700981513, 0.00008931131742429,
 ];
-/** Of cos(πs) and sin(πs) / s for s within a half, by powers of s². */
-const cosineOfHalfTurns = [0.99999994, -4.934793, 4.058412, -1.3318802, 0.21969679];
-const sineOfHalfTurns = [3.1415925, -5.167707, 2.5500317, -0.5980464, 0.07722225];
+const sineOfHalfTurns = [
+  0.00127712276298553, -0.00210078037343919, 0.0010366408387199, -0.00024311779998243, 0.00003139158798149,
+];
 
 const horner = (x: Node, coefficients: readonly number[]): Node =>
   coefficients.map((c) => constant('f32', c, true)).reduceRight((sum, c) => alu('add', alu('mul', sum, x), c));

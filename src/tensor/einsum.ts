@@ -82,6 +82,13 @@ function contract(a: Term, b: Term, needed: ReadonlySet<string>, matmul: Matmul)
   const shape = labels.map(sizeOf);
   const p = reshape(arrange(x, [...batch, ...left, ...inner]), [product(batch), product(left), product(inner)]);
   const q = reshape(arrange(y, [...batch, ...inner, ...right]), [product(batch), product(inner), product(right)]);
+  // Rows times rows: a plain product and a sum are one pass, and fuse with their neighbours.
+  if (inner.length > 0 && left.length === 0 && right.length === 0) {
+    const all = [...batch, ...inner];
+    const [u, v] = [x, y].map((t) => cast(arrange(t, all), accumulatorFor(type))) as [Node, Node];
+    const node = alu(type === 'bool' ? 'and' : 'mul', u, v);
+    return sumAway({ node, labels: all }, new Set(batch));
+  }
   if (inner.length > 0) return { node: reshape(matmul(p, q, 'exact'), shape), labels };
   // Nothing to contract: a plain product fuses with its neighbours, a matrix product does not.
   const wide = checkCount([product(batch), product(left), product(right)], 'einsum');

@@ -1,7 +1,8 @@
 // Discrete Fourier transforms of one axis, of any length. A complex value is a pair of tensors.
 //
 // A length that has a divisor of at most `largest` is split (Cooley and Tukey, 1965): products with small matrices, which
-// every device does well. A longer prime becomes a convolution of a power of two (Bluestein, 1970).
+// every device does well. A longer prime becomes a convolution of a power of two (Bluestein, 1970). The matrices and the other
+// roots of unity are tables that a runtime keeps (roots.ts).
 
 import { shown } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, promote } from '../base/dtype.ts';
@@ -13,6 +14,7 @@ import { filled } from './compact.ts';
 import type { TensorHost } from './host.ts';
 import { concat } from './joining.ts';
 import { matmulNode } from './linear.ts';
+import { root, rootTable } from './roots.ts';
 import { padded, strided } from './views.ts';
 
 /** Real and imaginary parts; null where they are all zero. */
@@ -24,25 +26,14 @@ const largest = 64;
 /** Up to here one product with the whole matrix is quicker than anything else. */
 const dense = 128;
 
-/** Quarters of the circle, exactly. */
-const quarters = [
-  [1, 0],
-  [0, 1],
-  [-1, 0],
-  [0, -1],
-] as const;
-
-/** exp(±2πi · a / n), with the angle reduced in whole numbers first. */
-function root(a: number, n: number, sign: number): readonly [number, number] {
-  const turns = (4 * (a % n)) / n;
-  const [cos, sin] = quarters[turns] ?? [Math.cos((Math.PI / 2) * turns), Math.sin((Math.PI / 2) * turns)];
-  return [cos, sign * sin];
-}
-
-/** The largest divisor of n up to `largest`; 1 if there is none. */
+/** The divisor of n, up to `largest`, by which as few and as small matrices as possible are needed; 1 if there is none. */
 function divisor(n: number): number {
-  for (let d = Math.min(largest, n); d > 1; d--) if (n % d === 0) return d;
-  return 1;
+  const stages = Math.max(1, Math.ceil(Math.log(n) / Math.log(largest)));
+  const ideal = n ** (1 / stages);
+  let best = 1;
+  for (let d = Math.min(largest, n); d > 1; d--)
+    if (n % d === 0 && (best === 1 || Math.abs(d - ideal) < Math.abs(best - ideal))) best = d;
+  return best;
 }
 
 const times = (a: Node, b: Node): Node => alu('mul', a, b);
@@ -74,48 +65,68 @@ class Transform {
     return a === 1 ? this.#convolved(x, n, sign) : this.#split(x, a, n / a, sign);
   }
 
-  /** Position b·j + k, frequency p + a·q: transform over j, turn by the root of k·p, transform over k. */
+  /**
+   * Position b·j + k, frequency p + a·q: transform over j, turn by the root of k·p, transform over k. Neighbouring k stay neighbours up
+   * to the last transform, and all of a step is one product.
+   */
   #split(x: Pair, a: number, b: number, sign: number): Whole {
     const [count, n] = x[0].shape.values as readonly [number, number];
-    const inner = each(x, (t) => reshape(permute(reshape(t, [count, a, b]), [0, 2, 1]), [count * b, a]));
-    const first = both(this.#matrix(inner, a, sign), (t) => reshape(t, [count, b, a]));
+    const columns = each(x, (t) =>
+      // One row lies as its columns do: nothing is moved.
+      count === 1 ? reshape(t, [a, b]) : reshape(permute(reshape(t, [count, a, b]), [1, 0, 2]), [a, count * b]),
+    );
+    const first = both(this.#fromLeft(columns, a, sign), (t) => reshape(t, [a, count, b]));
+    const turns = this.#table(`turns ${n} ${sign}`, [a, b], (p, k) => root(k * p, n, sign));
     const turned = product(
       first,
-      this.#table([b, a], count, (k, p) => root(k * p, n, sign)),
+      both(turns, (t) => expand(reshape(t, [a, 1, b]), [a, count, b])),
     );
-    const outer = both(turned, (t) => reshape(permute(t, [0, 2, 1]), [count * a, b]));
-    return both(this.rows(outer, sign), (t) => reshape(permute(reshape(t, [count, a, b]), [0, 2, 1]), [count, n]));
+    const rows = both(turned, (t) => reshape(t, [a * count, b]));
+    return both(this.rows(rows, sign), (t) => reshape(permute(reshape(t, [a, count, b]), [1, 2, 0]), [count, n]));
   }
 
-  /** As one product: [real, imag] times [[cos, sin], [-sin, cos]]. */
+  /** Rows times a matrix: [real, imag] · [[cos, sin], [-sin, cos]]. */
   #matrix([real, imag]: Pair, n: number, sign: number): Whole {
     const [count] = real.shape.values as readonly [number, number];
-    const height = imag ? 2 * n : n;
-    const matrix = this.#numbers([height, 2 * n], (j, k) => {
-      const [cos, sin] = root((j % n) * (k % n), n, sign);
-      return j < n ? (k < n ? cos : sin) : k < n ? -sin : cos;
-    });
+    const matrix = this.#roots(n, [imag ? 2 * n : n, 2 * n], sign, false);
     const y = matmulNode(imag ? concat([real, imag], 1) : real, matrix, 'exact', 'fft');
     const half = (at: number): Node => strided(y, [0, at], [1, 1], [count, n]);
     return [half(0), half(n)];
+  }
+
+  /** A matrix times columns: the same, transposed. */
+  #fromLeft([real, imag]: Pair, n: number, sign: number): Whole {
+    const [, count] = real.shape.values as readonly [number, number];
+    const matrix = this.#roots(n, [2 * n, imag ? 2 * n : n], sign, true);
+    const y = matmulNode(matrix, imag ? concat([real, imag], 0) : real, 'exact', 'fft');
+    const half = (at: number): Node => strided(y, [at, 0], [1, 1], [n, count]);
+    return [half(0), half(n)];
+  }
+
+  /** The matrix of a transform of n complex values, or of the real ones among them; its columns for rows if transposed. */
+  #roots(n: number, size: readonly [number, number], sign: number, transposed: boolean): Node {
+    const at = (j: number, k: number): number => {
+      const [cos, sin] = root((j % n) * (k % n), n, sign);
+      return j < n ? (k < n ? cos : sin) : k < n ? -sin : cos;
+    };
+    const name = `matrix ${n} ${sign} ${transposed}`;
+    return this.#numbers(name, size, transposed ? (i, j) => at(j, i) : at);
   }
 
   #convolved(x: Pair, n: number, sign: number): Whole {
     const [count] = x[0].shape.values as readonly [number, number];
     const size = 2 ** Math.ceil(Math.log2(2 * n - 1));
     // k² modulo 2n stays exact where k² itself would not.
-    const chirp = this.#table([1, n], count, (_, k) => root((k * k) % (2 * n), 2 * n, sign), [count, n]);
-    const around = (k: number): number => (k < n ? k : size - k < n ? size - k : -1);
-    const wrapped = this.#table(
-      [1, size],
-      1,
-      (_, k) => {
-        const d = around(k);
-        const [cos, sin] = d < 0 ? [0, 0] : root((d * d) % (2 * n), 2 * n, sign);
-        return [cos, -sin];
-      },
-      [1, size],
+    const chirp = both(
+      this.#table(`chirp ${sign}`, [1, n], (_, k) => root((k * k) % (2 * n), 2 * n, sign)),
+      (t) => expand(t, [count, n]),
     );
+    const around = (k: number): number => (k < n ? k : size - k < n ? size - k : -1);
+    const wrapped = this.#table(`wrapped ${n} ${sign}`, [1, size], (_, k) => {
+      const d = around(k);
+      const [cos, sin] = d < 0 ? [0, 0] : root((d * d) % (2 * n), 2 * n, sign);
+      return [cos, -sin];
+    });
     const long = both(product(x, chirp), (t) =>
       padded(
         t,
@@ -136,25 +147,18 @@ class Transform {
     );
   }
 
-  /** A table of roots, the same for every row. */
+  /** Complex numbers: the name tells the table from all others of its size. */
   #table(
+    name: string,
     size: readonly [number, number],
-    count: number,
     at: (i: number, j: number) => readonly [number, number],
-    shape: Shape = [count, ...size],
   ): Whole {
-    const part = (k: 0 | 1): Node => {
-      const table = this.#numbers(size, (i, j) => at(i, j)[k]);
-      return expand(shape.length === 2 ? table : reshape(table, [1, ...size]), shape);
-    };
+    const part = (k: 0 | 1): Node => this.#numbers(`${name} ${k}`, size, (i, j) => at(i, j)[k]);
     return [part(0), part(1)];
   }
 
-  #numbers([rows, columns]: readonly [number, number], at: (i: number, j: number) => number): Node {
-    const wide = this.#dtype === 'f64';
-    const table = new (wide ? Float64Array : Float32Array)(rows * columns);
-    for (let i = 0; i < table.length; i++) table[i] = at(Math.floor(i / columns), i % columns);
-    return this.#host.upload(new Uint8Array(table.buffer), this.#dtype, [rows, columns]);
+  #numbers(name: string, size: readonly [number, number], at: (i: number, j: number) => number): Node {
+    return rootTable(this.#host, this.#dtype, name, size, at);
   }
 }
 

@@ -1,6 +1,6 @@
 // Linear algebra: matrix products in all their forms.
 
-import { type DType, promote } from '../base/dtype.ts';
+import { accumulatorFor, type DType, promote } from '../base/dtype.ts';
 import { broadcast, checkCount, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ShapeError } from '../errors.ts';
 import { args, type Precision } from '../graph/args.ts';
@@ -9,7 +9,7 @@ import type { Joined } from './arithmetic.ts';
 import { binaryOps } from './binary.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { Ordering } from './order.ts';
-import { type SumOf, total } from './reductions.ts';
+import { reduce, type SumOf, total } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
 import { diagonalOf } from './views.ts';
 
@@ -84,6 +84,11 @@ export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matm
       [cast(a, dtype), cast(b, dtype)],
       args.matmul(precision),
     );
+  // Vectors: a plain product and a sum are one pass, and fuse with their neighbours.
+  if (p.length === 1 && q.length === 1 && p[0] === q[0] && a.size > 0) {
+    const wide = accumulatorFor(dtype);
+    return cast(reduce('sum', alu('mul', cast(a, wide), cast(b, wide)), {}, where), dtype);
+  }
   const x = p.length === 1 ? reshape(a, [1, p[0]!]) : a;
   const y = q.length === 1 ? reshape(b, [q[0]!, 1]) : b;
   const [xs, ys] = [x.shape.values, y.shape.values];

@@ -2,7 +2,7 @@
 
 import { shown } from '../base/arguments.ts';
 import { dtypeInfo } from '../base/dtype.ts';
-import { type Habit, kindTable, plainKinds } from '../base/signatures.ts';
+import { type Habit, kindTable, plainKinds } from '../base/kinds.ts';
 import { DTypeError, ShapeError } from '../errors.ts';
 import { TensorCore } from './core.ts';
 

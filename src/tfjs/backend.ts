@@ -6,7 +6,8 @@
 
 import type { KernelBackend } from '@tensorflow/tfjs-core';
 import { ArgumentError, type DType, type Tensor } from '../index.ts';
-import { asArray, halves, isNumeric, merged, type NumericType, ours, typeInTfjs } from './convert.ts';
+import { asArray, halves, isNumeric, merged, type NumericType, numberIn, ours, typeInTfjs } from './convert.ts';
+import { type DeviceMemory, memoryOf } from './memory.ts';
 import { onHost } from './on-host.ts';
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
@@ -61,7 +62,7 @@ export class ForgeBackend implements KernelBackend, Source {
       entry.parts = { real, imag };
     } else {
       entry.values = values;
-      if (values.length === 1 && isNumeric(dtype)) entry.constant = Number(values[0]);
+      if (isNumeric(dtype)) entry.constant = numberIn(values);
     }
     return entry;
   }
@@ -120,9 +121,12 @@ export class ForgeBackend implements KernelBackend, Source {
 
   /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
   tensorOf(x: TensorInfo): Tensor {
-    const entry = this.#data.get(x.dataId);
-    const tensor = entry.values === null ? this.#tensor(entry) : (entry.tensor ??= this.#upload(entry, x.shape));
-    return shaped(tensor, x.shape);
+    return shaped(this.ready(this.#data.get(x.dataId), x.shape), x.shape);
+  }
+
+  /** The tensor of an entry, in the shape it was made in: of `shape`, if it is made now. */
+  ready(entry: Entry, shape: readonly number[]): Tensor {
+    return entry.values === null ? this.#tensor(entry) : (entry.tensor ??= this.#upload(entry, shape));
   }
 
   /** The tensor of a result. */
@@ -169,9 +173,10 @@ export class ForgeBackend implements KernelBackend, Source {
     const values = asArray(entry.values!, dtype);
     const options: { dtype: DType } = { dtype: dtype === 'float32' ? this.session.floats : ours[dtype] };
     if (values.length > keptElements) entry.values = null;
-    // A single number is an argument of the kernel, not a buffer.
-    const tensor = values.length === 1 ? rt.full(shape, Number(values[0]), options) : rt.tensor(values, shape, options);
-    return tensor.keep();
+    // A number is an argument of the kernel, not a buffer.
+    const made =
+      entry.constant === null ? rt.tensor(values, shape, options) : rt.full(shape, Number(values[0]), options);
+    return made.keep();
   }
 
   // Reading.
@@ -212,6 +217,8 @@ export class ForgeBackend implements KernelBackend, Source {
     const entry = this.#data.get(id);
     entry.refs++;
     entry.variable = true;
+    // Weights that begin as ones are other values after the first step.
+    if (entry.values !== null && entry.values.length > 1) entry.constant = null;
     this.pending.assigned(entry, this.#replaced);
     this.#replaced = 0;
   }
@@ -253,24 +260,8 @@ export class ForgeBackend implements KernelBackend, Source {
 
   // The rest of what TF.js asks.
 
-  memory(): {
-    unreliable: boolean;
-    reasons: string[];
-    numBytesInGPU: number;
-    numBytesInGPUAllocated: number;
-    numBytesInGPUFree: number;
-  } {
-    const mib = 2 ** 20;
-    const { allocatedMb, reservedMb } = this.session.rt.memory.snapshot();
-    const [live, reserved] = [allocatedMb * mib, reservedMb * mib];
-    const reasons = this.pending.size > 0 ? ['Results that were not computed yet take no memory.'] : [];
-    return {
-      unreliable: reasons.length > 0,
-      reasons,
-      numBytesInGPU: live,
-      numBytesInGPUAllocated: reserved,
-      numBytesInGPUFree: Math.max(0, reserved - live),
-    };
+  memory(): DeviceMemory {
+    return memoryOf(this.session.rt, this.pending.size);
   }
 
   timerAvailable(): boolean {

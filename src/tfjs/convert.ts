@@ -28,6 +28,18 @@ export function asArray(values: BackendValues, dtype: NumericType): TypedArray {
   return kind.from(values as ArrayLike<number>);
 }
 
+/**
+ * The number that all values are; null where they are not one number. Gradients are full of ones. Zeros count only if there is one of them: states
+ * begin with zeros, and are something else the next time.
+ */
+export function numberIn(values: BackendValues): number | null {
+  const first = Number(values[0]);
+  if (values.length === 1) return first;
+  if (first === 0) return null;
+  for (let i = 0; i < values.length; i++) if (values[i] !== first) return null;
+  return values.length === 0 ? null : first;
+}
+
 /** Refuses a tensor of ours whose dtype TF.js does not have. */
 export function typeInTfjs(dtype: string): NumericType {
   const type = theirs[dtype];

@@ -40,6 +40,9 @@ const heldShare = 1 / 4;
 const fewBytes = 1 << 22;
 const unknownFree = 1 << 30;
 
+/** Flushes for which that answer is good enough: a driver takes longer to give it than a small program runs. */
+const answerLasts = 64;
+
 export class Pending {
   readonly #rt: Runtime;
   readonly #options: { readonly auto: boolean; readonly results: number; readonly assigns: number };
@@ -53,8 +56,12 @@ export class Pending {
   #made = 0;
   /** Results since the device was given something. */
   #unstarted = 0;
+  /** Bytes of inputs that are gone and may be held by what waits. */
   #heldBytes = 0;
+  /** What they may be; 0 if the device is to be asked. */
   #heldLimit = 0;
+  /** Flushes since it was asked. */
+  #flushes = 0;
 
   constructor(rt: Runtime, options: FlushOptions = {}) {
     this.#rt = rt;
@@ -67,9 +74,13 @@ export class Pending {
 
   /** The results of a call. */
   add(results: readonly Entry[]): void {
-    const count = results.length;
+    for (let i = 0; i < results.length; i++) this.wait(results[i]!);
+    this.counted(results.length);
+  }
+
+  /** A call has made so many results. Everything that waits may be computed by now. */
+  counted(count: number): void {
     if (count === 0) return;
-    for (let i = 0; i < count; i++) this.#wait(results[i]!);
     this.#unstarted += count;
     this.#made += count;
     if (this.#made > this.#options.results) this.flush();
@@ -80,7 +91,8 @@ export class Pending {
     }
   }
 
-  #wait(entry: Entry): void {
+  /** A result of a call waits; the call is counted when all of its results do. */
+  wait(entry: Entry): void {
     if (entry.waits || !entry.lazy) return;
     entry.waits = true;
     this.#waiting++;
@@ -141,7 +153,7 @@ export class Pending {
     this.#made = 0;
     this.#unstarted = 0;
     this.#heldBytes = 0;
-    this.#heldLimit = 0;
+    if (++this.#flushes === answerLasts) this.#flushes = this.#heldLimit = 0;
   }
 
   /** Forgets what waits without computing it. */

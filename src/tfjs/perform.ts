@@ -37,6 +37,8 @@ export function program(
   });
 }
 
+const isOne = (shape: readonly number[]): boolean => shape.every((d) => d === 1);
+
 /** Values by their numbers. Steps name them so (`Given`). */
 class Numbered implements Source {
   readonly session: Session;
@@ -65,8 +67,8 @@ class Numbered implements Source {
   }
 
   numberOf(x: TensorInfo): number | null {
-    const { constant, dtype } = x as Given;
-    return dtype === 'float32' && constant !== null ? Math.fround(constant) : null;
+    const { constant, dtype, shape } = x as Given;
+    return dtype === 'float32' && constant !== null && isOne(shape) ? Math.fround(constant) : null;
   }
 
   partsOf(x: TensorInfo): ComplexPair {

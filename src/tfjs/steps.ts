@@ -21,6 +21,9 @@ const notedNews = 16;
 /** Calls that differ in numbers alone, after which these vary. */
 const enoughAlike = 2;
 
+/** Of them, those that are looked at to tell what else varies. */
+const mostElders = 4;
+
 /** Sets of results that are kept of those that were wanted after one call. */
 const mostEndings = 4;
 
@@ -90,6 +93,8 @@ export class Step {
   readonly varies: boolean;
   /** Calls that came next and were new, since the last that was not. */
   news = 0;
+  /** Calls of other turns at this point, which differ in numbers alone from what came here: what varies after them varies here too. */
+  readonly elders: readonly Step[];
   /** A turn that began with it was read at once: there is nothing to gain by waiting. */
   readAtOnce = false;
   /** What is computed right after this step, because it is read then or because the device should begin. */
@@ -98,7 +103,7 @@ export class Step {
   readonly #given: readonly Given[];
   readonly #endings: Ending[] = [];
 
-  /** `alike`: calls that differed in numbers alone. */
+  /** `alike`: calls at this point that differed in numbers alone, enough of them to tell what varies. */
   constructor(
     kernel: string,
     attrs: unknown,
@@ -111,6 +116,7 @@ export class Step {
     this.attrs = attrs;
     this.results = results;
     this.list = list;
+    this.elders = alike.slice(0, mostElders);
     const { count } = described;
     this.#names = described.names.slice(0, count);
     this.#given = described.infos.slice(0, count).map(({ shape, dtype }, i) => {
@@ -193,7 +199,8 @@ export class StepTree {
       this.clear();
       return null;
     }
-    const alike = after.next.filter((s) => s.is(kernel, attrs, described, true));
+    const known = [...after.next, ...after.elders.flatMap((s) => s.next)];
+    const alike = known.filter((s) => s.is(kernel, attrs, described, true));
     const step = new Step(kernel, kept, described, results, list, alike.length < enoughAlike ? [] : alike);
     after.next.unshift(step);
     if (after.next.length > mostBranches) after.next.pop();
@@ -236,12 +243,13 @@ function sameAttrs(a: unknown, b: unknown): boolean {
     return true;
   }
   if (Array.isArray(b)) return false;
-  let count = 0;
+  let more = 0;
   for (const key in b) {
     if (!Object.hasOwn(a, key) || !sameAttrs((a as Attrs)[key], (b as Attrs)[key])) return false;
-    count++;
+    more++;
   }
-  return count === Object.keys(a).length;
+  for (const _ in a) more--;
+  return more === 0;
 }
 
 type Attrs = Record<string, unknown>;

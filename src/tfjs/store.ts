@@ -29,7 +29,7 @@ export class Entry {
   variable = false;
   /** How often in a row a variable was assigned up to this value without being computed. */
   age = 0;
-  /** The number that was written, if it was one. */
+  /** The number that was written, in all elements. */
   constant: number | null = null;
   /** That number is another one every time: it is an input like others. */
   varies = false;

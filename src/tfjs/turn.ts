@@ -100,7 +100,7 @@ export class Turn {
       if (!varies || entry.varies || entry.constant === null) continue;
       entry.varies = true;
       if (this.#mode !== 'follows') continue;
-      this.#backend.tensorOf(inputs[name]!);
+      this.#backend.ready(entry, inputs[name]!.shape);
       this.#hold(entry.number);
     }
   }
@@ -228,26 +228,25 @@ export class Turn {
     this.#leaves.length = 0;
   }
 
-  #putOff(step: Step, inputs: KernelInputs): TensorInfo | TensorInfo[] {
-    const { results, list } = step;
-    const made: Entry[] = [];
-    if (results.length === 1 && !list) {
-      const out = this.#result(results[0]!, inputs, made);
-      this.#backend.pending.add(made);
-      return out;
-    }
-    const out: TensorInfo[] = [];
-    for (let i = 0; i < results.length; i++) out.push(this.#result(results[i]!, inputs, made));
-    this.#backend.pending.add(made);
+  #putOff({ results, list }: Step, inputs: KernelInputs): TensorInfo | TensorInfo[] {
+    const before = this.#values.length;
+    let out: TensorInfo | TensorInfo[];
+    if (list || results.length !== 1) {
+      out = [];
+      for (let i = 0; i < results.length; i++) out.push(this.#result(results[i]!, inputs));
+    } else out = this.#result(results[0]!, inputs);
+    this.#backend.pending.counted(this.#values.length - before);
     return out;
   }
 
-  #result({ dtype, shape, of }: Result, inputs: KernelInputs, made: Entry[]): TensorInfo {
+  #result({ dtype, shape, of }: Result, inputs: KernelInputs): TensorInfo {
     if (of !== null) return this.#backend.share(inputs[of]!, shape);
     const entry = new Entry(dtype);
     this.#number(entry);
-    made.push(entry);
-    return { dataId: this.#backend.keep(entry), shape: shape.slice(), dtype };
+    const dataId = this.#backend.keep(entry);
+    this.#backend.pending.wait(entry);
+    // TF.js copies the shape.
+    return { dataId, shape: shape as number[], dtype };
   }
 
   #noted(kernel: string, inputs: KernelInputs, attrs: unknown, out: readonly TensorInfo[], list: boolean): Step | null {
@@ -283,7 +282,7 @@ export class Turn {
   /** A value from before the turn appears. Its tensor stays until the turn does not need it. */
   #begin(entry: Entry, info: TensorInfo): void {
     const isTensor = entry.constant === null || entry.varies;
-    const tensor = isTensor && this.#mode === 'follows' ? this.#backend.tensorOf(info) : null;
+    const tensor = isTensor && this.#mode === 'follows' ? this.#backend.ready(entry, info.shape) : null;
     const number = this.#number(entry);
     if (tensor !== null) this.#hold(number);
   }

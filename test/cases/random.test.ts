@@ -91,8 +91,8 @@ describe.each(targets)('random numbers on $name', (target) => {
     let most = 0;
     got.forEach((v, i) => {
       const [x, y, first] = drawOf(42, i);
-      const radius = Math.sqrt(-2 * Math.log(((x >>> 8) + 1) * 2 ** -24)) * (y & 1 ? -1 : 1);
-      const angle = Math.PI * ((y >>> 9) * 2 ** -23 - 0.5);
+      const radius = Math.sqrt(-2 * Math.log(((x >>> 8) + 1) * 2 ** -24)) * (y >>> 31 ? -1 : 1);
+      const angle = Math.PI * ((y & 0x7fffff) * 2 ** -23 - 0.5);
       const right = radius * (first ? Math.cos(angle) : Math.sin(angle));
       most = Math.max(most, Math.abs(v - right) / Math.max(1, Math.abs(right)));
     });

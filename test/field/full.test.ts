@@ -2,8 +2,11 @@
 // of their own below.
 
 import { afterAll, describe, expect, it } from 'vitest';
+import { BlockGrid } from '../../src/field/full/block-grid.ts';
+import { cosineOf } from '../../src/field/full/cosine.ts';
 import type { FullThought } from '../../src/field/full/mind.ts';
 import { modulate, startMood } from '../../src/field/full/modulation.ts';
+import { Novelty } from '../../src/field/full/novelty.ts';
 import { updateRegions } from '../../src/field/full/regions.ts';
 import { tablesOf } from '../../src/field/full/tables.ts';
 import { createField, Field, type FieldOptions } from '../../src/field/index.ts';
@@ -364,30 +367,67 @@ describe('the host’s formulas', () => {
   });
 
   it('regions are found at peaks, merged with their like, and forgotten', async () => {
-    const shape = {
-      edges: [8, 8, 8],
-      layout: { content: 2, temporal: 1, decay: 4, diffusion: 4, coupling: 4, plasticity: 4 },
-      sensorDim: 1,
-      motorDim: 1,
-      precision: 'f32',
-      model: 'full',
-    } as const;
-    const tables = tablesOf(shape);
+    const grid = new BlockGrid([8, 8, 8], true);
     const activity = new Float32Array(512).fill(0.1);
     const content = new Float32Array(1024).fill(0.1);
     activity[100] = 2;
     content.set([1, 0], 200);
-    let regions = updateRegions([], activity, content, 5, tables, shape, true);
+    let regions = updateRegions([], activity, content, 5, grid, 2);
     expect(regions).toMatchObject([{ block: 100, strength: 2, lastSeen: 5 }]);
     activity[100] = 0.1;
     activity[101] = 3;
     content.set([0.9, 0.05], 202);
-    regions = updateRegions(regions, activity, content, 10, tables, shape, true);
+    regions = updateRegions(regions, activity, content, 10, grid, 2);
     expect(regions).toHaveLength(1);
     expect(regions[0]!.strength).toBeCloseTo(0.9 * 2 + 0.1 * 3, 6);
     content.set([0, 1], 202);
-    regions = updateRegions(regions, activity, content, 15, tables, shape, true);
+    regions = updateRegions(regions, activity, content, 15, grid, 2);
     expect(regions.map((r) => r.block)).toEqual([100, 101]);
-    expect(updateRegions(regions, new Float32Array(512), content, 600, tables, shape, true)).toEqual([]);
+    expect(updateRegions(regions, new Float32Array(512), content, 600, grid, 2)).toEqual([]);
+  });
+
+  it.each([
+    [[4, 3, 5], true],
+    [[4, 3, 5], false],
+    [[1, 2, 8], true],
+    [[2, 1, 1], false],
+  ] as const)('blocks of %j lie to each other as their coordinates say, periodic: %s', (blocks, periodic) => {
+    const grid = new BlockGrid(blocks, periodic);
+    const all = Array.from({ length: grid.count }, (_, i) => i);
+    const at = (i: number): number[] => [
+      Math.floor(i / (blocks[1] * blocks[2])),
+      Math.floor(i / blocks[2]) % blocks[1],
+      i % blocks[2],
+    ];
+    const far = (a: number, b: number): number =>
+      Math.max(
+        ...at(a).map((x, axis) => {
+          const d = Math.abs(x - at(b)[axis]!);
+          return periodic ? Math.min(d, blocks[axis]! - d) : d;
+        }),
+      );
+    // Few different values, so that neighbours are equal now and then.
+    const values = Float32Array.from(all, (i) => (i * 7) % 5);
+    for (const a of all) {
+      for (const b of all) expect(grid.distance(a, b)).toBe(far(a, b));
+      const beside = all.filter((b) => b !== a && far(a, b) === 1);
+      const peak = beside.every((b) => values[b]! < values[a]! || (values[b] === values[a] && b > a));
+      expect(grid.isPeak(a, values), `block ${a}`).toBe(peak);
+    }
+  });
+
+  it('novelty is how unlike the field is to what it looked like, and old looks fade', () => {
+    const novelty = new Novelty();
+    const looks = [1, 2, 3].map((k) => Float32Array.from({ length: 512 }, (_, i) => Math.sin(k * i)));
+    expect(novelty.look(looks[0]!, 10)).toBe(1);
+    const expected = 1 - Math.max(0, cosineOf(looks[0]!, looks[1]!) * Math.exp(-10 / 500));
+    expect(novelty.look(looks[1]!, 20)).toBeCloseTo(expected, 12);
+    expect(novelty.look(looks[0]!.slice(), 510)).toBeCloseTo(1 - Math.exp(-1), 6);
+    expect(novelty.look(new Float32Array(512), 520)).toBe(1);
+    const again = new Novelty();
+    const { cycles, values } = novelty.save();
+    again.restore(cycles, values);
+    expect(again.count).toBe(4);
+    expect(again.look(looks[2]!, 530)).toBe(novelty.look(looks[2]!.slice(), 530));
   });
 });

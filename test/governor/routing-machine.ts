@@ -5,10 +5,11 @@
 // and epochs are kept as the runtime keeps them; only devices and clock are simulated, and everything follows from a seed.
 
 import { readFileSync } from 'node:fs';
+import type { OperationType } from '../../src/base/operations.ts';
 import type { DeviceId } from '../../src/devices/device.ts';
 import type { Profile } from '../../src/governor/routing/profile.ts';
 import { Router } from '../../src/governor/routing/router.ts';
-import type { Decision, KernelClass, OperationType, RouteRequest, WorkItem } from '../../src/governor/routing/types.ts';
+import type { Decision, KernelClass, RouteRequest, WorkItem } from '../../src/governor/routing/types.ts';
 import type { Executable } from '../../src/runtime/executable.ts';
 import { Feedback } from '../../src/runtime/feedback.ts';
 import { randomFrom } from '../support/routing.ts';

@@ -83,8 +83,37 @@ export function castCases(size: number): Case[] {
   return cases;
 }
 
+/** Powers of two, and numbers whose reciprocals take each form there is; small and large. */
+const divisors = [1, 2, 3, 7, 14, 64, 100, 127, 200] as const;
+const largeDivisors = [641, 50257, 65536, 274177, 0x7fffffff] as const;
+
+/** Whole numbers divided by numbers that are known when the kernel is made. */
+function dividedByKnown(): Case[] {
+  return (['u8', 'i32', 'u32', 'i64', 'u64'] as const).map((type) => {
+    const k = new KernelBuilder([4099]);
+    const x = k.whole(type);
+    for (const d of type === 'u8' ? divisors : [...divisors, ...largeDivisors]) {
+      k.output(k.b.raw('idiv', [x, k.b.const(type, d)]));
+      k.output(k.b.raw('imod', [x, k.b.const(type, d)]));
+    }
+    return exact(k.done(`divided_by_known_${type}`));
+  });
+}
+
+/** Roots of numbers with a known lower bound, infinity and NaN among them; and of what has none. */
+function boundedRoots(size: number): Case {
+  const k = new KernelBuilder([size]);
+  const x = k.whole('f32');
+  const number = (v: number): Expr => k.b.const('f32', v);
+  k.output(k.op('sqrt', k.op('max', x, number(2 ** -20))));
+  k.output(k.op('sqrt', k.op('add', k.op('mul', x, x), number(2 ** -99))));
+  k.output(k.op('sqrt', k.op('add', k.op('abs', x), number(2 ** -126))));
+  k.output(k.op('sqrt', k.op('mul', x, x)));
+  return exact(k.done(`bounded_roots_${size}`));
+}
+
 export function movementCases(): Case[] {
-  const cases: Case[] = [];
+  const cases: Case[] = [...dividedByKnown(), boundedRoots(4099), boundedRoots(1 << 16)];
   for (const type of ['f32', 'u8', 'f16', 'i64', 'bool'] as const) {
     cases.push(roll(type), pad(type), concat(type), transpose(type), flip(type), gather(type), broadcastRow(type));
     cases.push(reshaped(type), strided(type), offsetRead(type), twoOutputs(type), inPlace(type));
@@ -357,10 +386,10 @@ export function reductionCases(): Case[] {
     for (const columns of [1, 2, 3, 5, 8, 17, 33, 100, 513, 1024, 4099, 40_000]) {
       cases.push(reduction(op, 'f32', [3], [columns], [0, 1]), reduction(op, 'f32', [37], [columns], [0, 1]));
     }
-    for (const width of [1, 3, 4, 12, 100, 130]) {
+    for (const width of [1, 3, 4, 12, 37, 100, 126, 130]) {
       cases.push(reduction(op, 'f32', [width], [700], [1, 0]), reduction(op, 'f32', [width], [9001], [1, 0]));
     }
-    cases.push(reduction(op, 'f32', [5, 12], [33], [0, 2, 1]));
+    cases.push(reduction(op, 'f32', [5, 12], [33], [0, 2, 1]), reduction(op, 'f32', [140, 37], [301], [0, 2, 1]));
     cases.push(reduction(op, 'f32', [6], [4, 5, 8], [1, 0, 2, 3]));
     cases.push(reduction(op, 'f32', [6, 10], [4, 50], [2, 0, 3, 1]));
     cases.push(reduction(op, 'u8', [16], [5000], [1, 0]), reduction(op, 'f64', [8], [5001], [1, 0]));

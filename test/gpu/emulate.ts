@@ -55,6 +55,8 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'sub.u32': (x, y) => (x - y) >>> 0,
   'mul.lo.u32': (x, y) => Math.imul(x, y) >>> 0,
   'mad.lo.u32': (x, y, z) => (Math.imul(x, y) + z) >>> 0,
+  'mul.hi.u32': (x, y) => Number((BigInt(x) * BigInt(y)) >> 32n),
+  'max.u32': (x, y) => Math.max(x, y),
   'div.u32': (x, y) => Math.floor(x / y),
   'rem.u32': (x, y) => x % y,
   'shr.u32': (x, y) => x >>> y,
@@ -105,6 +107,9 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'rsqrt.approx.ftz.f32': (x) => Math.fround(1 / Math.sqrt(x)),
   'cvt.rn.f32.u32': (x) => Math.fround(x),
 };
+
+/** A float as a word. */
+const wordOf = (x: number): number => new Uint32Array(Float32Array.of(x).buffer)[0]!;
 
 const specials: Readonly<Record<string, Read>> = {
   '%tid.x': (t) => t.number,
@@ -337,13 +342,14 @@ function decode(
     },
   };
 
+  const counted = new Set(lines.flatMap((line) => /^sub\.u32 \S+, (%r\d+),/.exec(line)?.[1] ?? []));
   const code = lines.map((line): Act => {
     const [, not, predicate, op, rest = ''] = /^(?:@(!?)(%p\d+) )?(\S+)(?: (.*))?$/.exec(line)!;
     const args = rest.match(/\{[^}]*\}|[^,\s]+/g) ?? [];
     const act = ((): Act => {
-      // Floats keep their value on the way through registers of bits.
+      // Floats keep their value on the way through registers of bits, unless somebody counts with these.
       const bits = op === 'mov.b32' && args.some((a) => a.startsWith('%f'));
-      const compute = arithmetic[bits ? 'mov.f32' : op!];
+      const compute = bits ? (counted.has(args[0]!) ? wordOf : arithmetic['mov.f32']) : arithmetic[op!];
       if (compute) {
         const to = register(args[0]!);
         const [x, y = x!, z = x!] = args.slice(1).map(read);

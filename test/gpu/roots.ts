@@ -1,4 +1,4 @@
-// The root of every float: what the renderer writes out for it (`rootOf` in ptx/alu.ts) against the root in f64, rounded once.
+// The root of every float: what the renderer writes out for it (`ptx/roots.ts`) against the root in f64, rounded once.
 //
 // That rounding is the right one: f64 has more than twice the digits of f32. On the GPU all 2^32 floats take a fraction of a second.
 

@@ -35,11 +35,11 @@ export function kernelOf(value: Expr, type: DType): Kernel {
 }
 
 /** `op` of loads from slots 0, 1, …, decomposed for a device. */
-export function decomposed(op: AluOp, type: DType, native: Native = plain): Expr {
+export function decomposed(op: AluOp, type: DType, native: Native = plain, skipsArms = false): Expr {
   const b = new Exprs();
   const at = b.const('index', 0);
   const src = Array.from({ length: aluOps[op].arity }, (_, i) => b.load(type, i, at));
-  return decompose(kernelOf(b.alu(op, ...src), type), native).outputs[0]!.value;
+  return decompose(kernelOf(b.alu(op, ...src), type), native, skipsArms).outputs[0]!.value;
 }
 
 /** Every expression that `root` consists of, operands first. */

@@ -305,6 +305,23 @@ describe('a turn that comes again', () => {
     tf.dispose([x, v]);
   });
 
+  it('takes arrays of one number as that number, and of another number, or of several, as what they are', async () => {
+    const x = tf.tensor1d([1]);
+    const grown = (list: number[]) => turn(() => x.mul(2).add(tf.tensor1d(list)).add(1));
+    for (const k of [1, 1, 1, 1, 2, 3, 4, 5, 1]) expect(await grown([k, k, k])).toEqual([k + 3, k + 3, k + 3]);
+    for (let i = 0; i < 4; i++) expect(await grown([1, 2, 1])).toEqual([4, 5, 4]);
+    expect(await grown([1, 1, 1])).toEqual([4, 4, 4]);
+    const nothing = tf.tidy(() => x.mul(2).add(tf.tensor1d([])));
+    expect(nothing.shape).toEqual([0]);
+    const ones = tf.tidy(() => tf.variable(tf.ones([3])));
+    for (let i = 0; i < 5; i++) {
+      expect(await turn(() => ones.mul(2).add(x))).toEqual([1, 1, 1].map(() => 2 * 2 ** i + 1));
+      tf.tidy(() => ones.assign(ones.mul(2) as tf.Tensor1D));
+    }
+    tf.dispose([x, ones, nothing]);
+    expect(backend.report().numDataIds).toBe(0);
+  });
+
   it('is found again after many that were new every time', async () => {
     const x = tf.tensor1d([1, 2]);
     const known = () => turn(() => x.add(3).mul(2));
@@ -357,6 +374,52 @@ describe('models', () => {
     expect(beside.report().runtime.bytes).toBe(0);
     await beside.close();
     await tf.setBackend('forge');
+  });
+
+  it('learn in constant memory: nothing of a step is left to the garbage collector', async () => {
+    const model = mlp(tf, [16, 512, 10]);
+    const [x, y] = [batchOf(tf, model, 128), labelsOf(tf, 128, 10)];
+    const optimizer = tf.train.adam(0.01);
+    const held: { readonly tensors: number; readonly bytes: number }[] = [];
+    for (let i = 0; i < 12; i++) {
+      const loss = optimizer.minimize(() => tf.losses.softmaxCrossEntropy(y, model.predict(x)) as tf.Scalar, true)!;
+      await loss.data();
+      loss.dispose();
+      const { tensors, bytes } = backend.report().runtime;
+      held.push({ tensors, bytes });
+    }
+    expect(held.slice(4)).toEqual(Array.from({ length: 8 }, () => held[3]));
+    optimizer.dispose();
+    tf.dispose([x, y, ...model.weights]);
+  });
+
+  it('learn by one program though the rate of learning is another one in every step', async () => {
+    const rates = Array.from({ length: 24 }, (_, i) => 0.01 / (1 + i));
+    const curve = async (): Promise<number[]> => {
+      const model = mlp(tf, [8, 16, 16, 3]);
+      const [x, y] = [batchOf(tf, model, 12), labelsOf(tf, 12, 3)];
+      const optimizer = tf.train.adam(0.01);
+      const losses: number[] = [];
+      for (const rate of rates) {
+        Object.assign(optimizer, { learningRate: rate });
+        const loss = optimizer.minimize(() => tf.losses.softmaxCrossEntropy(y, model.predict(x)) as tf.Scalar, true)!;
+        losses.push((await loss.data())[0]!);
+        loss.dispose();
+        seen.push([repeated(), backend.report().runtime.programs]);
+      }
+      optimizer.dispose();
+      tf.dispose([x, y, ...model.weights]);
+      return losses;
+    };
+    const seen: (readonly [number, number])[] = [];
+    const got = await curve();
+    // From the fifth step on.
+    expect(seen.at(-1)![0]).toBeGreaterThanOrEqual(rates.length - 5);
+    expect(seen.at(-1)![1]).toBe(seen[6]![1]);
+    await tf.setBackend('cpu');
+    const want = await curve();
+    await tf.setBackend('forge');
+    expect(difference(got, want)).toBeLessThan(1e-5);
   });
 
   it('learn as on the TF.js CPU backend', async () => {

@@ -11,7 +11,7 @@ import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { all } from '../support/extent.ts';
 import { within } from '../support/time.ts';
 import type { PageResult } from './browser/page.ts';
-import { allChecks, checksToRun } from './checks/index.ts';
+import { allChecks, checksFor, forGpus } from './checks/index.ts';
 
 /** Dawn in Node runs every check (device.test.ts); a page runs every n-th of them, and all in `npm run test:all`. */
 const nth = all ? 1 : 5;
@@ -61,12 +61,12 @@ afterAll(async () => {
 describe('in headless Chromium', () => {
   needsBrowser();
 
-  for (const group of Object.keys(allChecks)) {
+  for (const group of [...Object.keys(allChecks), forGpus]) {
     it(
       `the ${group} checks pass`,
       async () => {
         const result: PageResult = await page.evaluate(([g, n]) => globalThis.runChecks(g, n), [group, nth] as const);
-        const asked = Math.ceil(checksToRun(group, all).length / nth);
+        const asked = Math.ceil(checksFor(group, all).length / nth);
         expect(result.failed).toEqual([]);
         expect(result.passed.length).toBe(asked - result.skipped.length);
         expect(result.passed.length).toBeGreaterThan(10 / nth);
@@ -84,10 +84,15 @@ describe('the bundle', () => {
   it('of the device alone needs no shims and stays small', async () => {
     const input = '../../src/devices/webgpu/open.ts';
     // Kernels for GPUs are fetched where the adapter is one.
-    const [all, alone] = await Promise.all([bundle(input), bundle(input, [/on-chip\/index/])]);
+    const [all, some, alone] = await Promise.all([
+      bundle(input),
+      bundle(input, [/ordering\/index/]),
+      bundle(input, [/on-chip\/index/, /ordering\/index/]),
+    ]);
     expect(all).not.toMatch(/\bfrom\s*["'](node:|webgpu)/);
-    const sizes = [all, alone].map((code) => gzipSync(code).length) as [number, number];
-    expect(sizes[1]).toBeLessThan(42_000);
-    expect(sizes[0] - sizes[1]).toBeLessThan(12_000);
+    const sizes = [all, some, alone].map((code) => gzipSync(code).length) as [number, number, number];
+    expect(sizes[2]).toBeLessThan(42_000);
+    expect(sizes[1] - sizes[2]).toBeLessThan(12_000);
+    expect(sizes[0] - sizes[1]).toBeLessThan(7_000);
   });
 });

@@ -4,6 +4,7 @@
 //     --only checks,accuracy,figures,variants,attention   some of them; variants (shaders and tiles side by side) and attention
 //                                         (its tiles alone) only on request
 //     --groups elementwise,functions      some groups of checks
+//     --match TEXT                        checks whose names contain it
 //     --part I/N                          every N-th check only, so that N processes share them
 //     --f16                               asks Dawn for f16 on NVIDIA, where it is off unless asked for
 //     --plans gpu|software                the other plans
@@ -21,6 +22,7 @@ const option = (name: string): string | undefined => (args.includes(name) ? args
 const only =
   option('--only')?.split(',') ?? (args.includes('--groups') ? ['checks'] : ['checks', 'accuracy', 'figures']);
 const [part, parts] = (option('--part') ?? '0/1').split('/').map(Number) as [number, number];
+const match = option('--match') ?? '';
 const scale = args.includes('--small') ? 'small' : 'full';
 const plans = option('--plans') as 'gpu' | 'software' | undefined;
 const { devices, refused } = await openWebGpuDevices({
@@ -48,7 +50,8 @@ const groups = option('--groups')?.split(',') ?? Object.keys(checks);
 if (only.includes('checks')) {
   for (const group of groups) {
     const start = performance.now();
-    for (const c of checks[group]!.filter((_, i) => i % parts === part)) {
+    const wanted = checks[group]!.filter((c) => c.name.includes(match));
+    for (const c of wanted.filter((_, i) => i % parts === part)) {
       if (!device.caps.dtypes.has(c.needs)) {
         count.skipped++;
         continue;

@@ -1,4 +1,4 @@
-// Softmax, norms, transposes, attention and scans through the runtime, with the plans for GPUs: which are one launch, and that awkward
+// Softmax, norms, transposes, attention, scans, sorts and selections through the runtime, with the plans for GPUs: which are one launch, and that awkward
 // shapes and values come out as on the CPU. Adapters with the least that WebGPU promises are tried, too.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -176,5 +176,56 @@ describe('scans', { timeout: within(20_000) }, () => {
     const data = numbers(9001).fill(-0, 0, 10);
     data[8500] = Number.NaN;
     await agree((_, x) => x.cumsum(0), data, [9001], 1e-5);
+  });
+});
+
+describe('sorts and selections', { timeout: within(40_000) }, () => {
+  /** Few different values, NaN, both zeros and infinities: ties everywhere. */
+  const repeated = (n: number): Float32Array =>
+    Float32Array.from({ length: n }, (_, i) => {
+      const hash = Math.imul(i + 1, 2654435761) >>> 0;
+      const special = [Number.NaN, -0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY][hash % 11];
+      return special ?? (hash % 13) - 6;
+    });
+  const positions = (_: Runtime, x: Tensor): Tensor => x.topk(7).indices.cast('f32');
+
+  /** The two in the middle. */
+  const middle = (x: Tensor, axis: number): Tensor => {
+    const half = x.shape[axis]! / 2;
+    return x
+      .sort(axis)
+      .slice(x.shape.map((_, i) => (i === axis ? [half - 1, half + 1] : null)))
+      .mean({ axis });
+  };
+
+  it('take no sort where some of each row are wanted', () => {
+    for (const y of [some(20, 1000).topk(7).values, middle(some(20, 1000), 1)]) {
+      expect(launches(y).some((b) => b.includes('sort'))).toBe(false);
+    }
+  });
+
+  it.each([
+    { shape: [5, 40], what: 'short rows' },
+    { shape: [3, 700], what: 'rows that a workgroup selects from' },
+    { shape: [2, 20_001], what: 'rows in parts' },
+  ])('select as a stable sort would: $shape, $what', async ({ shape }) => {
+    const data = repeated(shape[0]! * shape[1]!);
+    await agree((_, x) => x.topk(7).values, data, shape, 0);
+    await agree(positions, data, shape, 0);
+  });
+
+  it('find medians along any axis', async () => {
+    const data = numbers(3 * 700);
+    await agree((_, x) => middle(x, 1), data, [3, 700], 0);
+    await agree((_, x) => middle(x, 0), data, [700, 3], 0);
+  });
+
+  it.each([
+    { shape: [9, 33], what: 'several rows a workgroup' },
+    { shape: [2, 5003], what: 'by digits, with a tile that is not full' },
+  ])('sort stably, NaN last: $shape, $what', async ({ shape }) => {
+    const data = repeated(shape[0]! * shape[1]!);
+    await agree((_, x) => x.sort(1), data, shape, 0);
+    await agree((_, x) => x.argsort(1).cast('f32'), data, shape, 0);
   });
 });

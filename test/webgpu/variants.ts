@@ -147,7 +147,7 @@ export async function variants(
   await attentionVariants(device, traits, full, report);
   for (const n of full ? [256, 512, 1024, 2048, 4096] : [64]) {
     const work = matmulOf('f32', n, n, n);
-    const chosen = tilesFor(work, traits);
+    const { tiles: chosen } = tilesFor(work, traits);
     const runner = new Runner(device.gpu, [n * n * 4, n * n * 4, n * n * 4]);
     for (const t of tileList) {
       const threads = (t.rows / t.threadRows) * (t.columns / t.threadColumns);

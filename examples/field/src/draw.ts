@@ -25,7 +25,7 @@ export function canvas(id: string): CanvasRenderingContext2D {
   return (document.getElementById(id) as HTMLCanvasElement).getContext('2d')!;
 }
 
-/** Trace of x over the last seconds, and the cart where it is now. */
+/** The cart where it is now, and its way there: x over the last seconds, the newest just above it. */
 export function drawCart(to: CanvasRenderingContext2D, trace: readonly number[], x: number, motor: number): void {
   const { width, height } = to.canvas;
   const at = (v: number): number => width / 2 + (Math.max(-1.6, Math.min(1.6, v)) * width) / 3.4;
@@ -38,12 +38,15 @@ export function drawCart(to: CanvasRenderingContext2D, trace: readonly number[],
   to.stroke();
   to.strokeStyle = colours.dim;
   to.beginPath();
+  to.lineWidth = 2;
+  const top = height - 58;
   trace.forEach((v, i) => {
-    const y = ((height - 60) * i) / Math.max(1, trace.length - 1);
+    const y = top - (top * i) / Math.max(1, trace.length - 1);
     if (i === 0) to.moveTo(at(v), y);
     else to.lineTo(at(v), y);
   });
   to.stroke();
+  to.lineWidth = 1;
   to.fillStyle = colours.line;
   to.fillRect(0, height - 22, width, 2);
   to.fillStyle = colours.teal;

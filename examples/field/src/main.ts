@@ -93,15 +93,25 @@ async function control(): Promise<void> {
 const pictures = { slice: canvas('slice'), motors: canvas('motors'), latency: canvas('latency') };
 let drawn = 0;
 
+/** A value below its bar. */
+function figure(motor: number): HTMLElement {
+  const made = document.createElement('span');
+  made.textContent = motor.toFixed(3);
+  return made;
+}
+
 /** At most 30 pictures a second, whatever the rate. */
 async function show(motors: Float32Array, period: number): Promise<void> {
   const now = performance.now();
   if (now - drawn < 33) return;
   drawn = now;
   const axis = value('axis') as 0 | 1 | 2;
-  drawSlice(pictures.slice, await field.slice(axis, value('index'), value('channel')), size, size);
+  const slice = await field.slice(axis, value('index'), value('channel'));
+  drawSlice(pictures.slice, slice, size, size);
+  say('range', `${Math.min(...slice).toPrecision(3)} (dark) to ${Math.max(...slice).toPrecision(3)} (bright)`);
   drawBars(pad, sensors, pictureColours('amber'));
   drawBars(pictures.motors, motors, pictureColours('teal'));
+  element('motor-values').replaceChildren(...[...motors].map(figure));
   drawHistogram(pictures.latency, latencyHistogram(latencies, period), period, pictureColours('teal'));
   const sorted = [...latencies].sort((a, b) => a - b);
   const at = (q: number): string => `${sorted[Math.floor(q * (sorted.length - 1))]!.toFixed(1)} ms`;

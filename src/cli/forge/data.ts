@@ -2,6 +2,7 @@
 
 import { Argument, type Command } from 'commander';
 import type { DataAction } from '../../forge/data/command.ts';
+import { offlineOption, offlinePorts } from './offline.ts';
 
 const examples = `
 Examples:
@@ -11,12 +12,10 @@ Examples:
   $ gpuforge data --data tables.json validate tables of your own`;
 
 export function register(program: Command): void {
-  program
-    .command('data')
+  offlineOption(program.command('data'))
     .description('show, compare and update the compatibility tables')
     .addArgument(new Argument('[action]').choices(['version', 'check', 'update']).default('version'))
     .option('--data <file>', 'tables to use in place of the shipped ones')
-    .option('--offline', 'leave the network alone')
     .option('--json', 'machine-readable output, schema gpuforge.data/1')
     .addHelpText('after', examples)
     .action(async (action: DataAction, flags) => {
@@ -25,6 +24,6 @@ export function register(program: Command): void {
         import('../../forge/ports-node.ts'),
         import('../../forge/style.ts'),
       ]);
-      process.exitCode = await runData(nodePorts(), action, flags, processOutput());
+      process.exitCode = await runData(nodePorts(offlinePorts(flags)), action, flags, processOutput());
     });
 }

@@ -1,6 +1,7 @@
 // gpuforge detect
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Offline, offlineOption, offlinePorts } from './offline.ts';
 
 interface Flags {
   readonly json?: boolean;
@@ -25,8 +26,7 @@ Examples:
   $ gpuforge detect --gpu "RTX 4090" --driver 570   a machine that is not this one`;
 
 export function register(program: Command): void {
-  program
-    .command('detect')
+  offlineOption(program.command('detect'))
     .description('show the GPUs of this machine, their drivers and how suitable they are')
     .option('--json', 'machine-readable output, schema gpuforge.detect/1')
     .option('-v, --verbose', 'also show what is not known and why, and every probe with its time')
@@ -42,7 +42,7 @@ export function register(program: Command): void {
     .option('--count <n>', 'end --watch after so many readings', count)
     .option('--no-color', 'no colours')
     .addHelpText('after', examples)
-    .action(async (flags: Flags) => {
+    .action(async ({ offline, ...flags }: Flags & Offline) => {
       const [{ runDetect }, { nodePorts }, { processOutput }] = await Promise.all([
         import('../../forge/detect/command.ts'),
         import('../../forge/ports-node.ts'),
@@ -50,7 +50,7 @@ export function register(program: Command): void {
       ]);
       const { interval, ...rest } = flags;
       const options = interval === undefined ? rest : { ...rest, intervalMs: interval * 1000 };
-      process.exitCode = await runDetect(nodePorts(), options, processOutput());
+      process.exitCode = await runDetect(nodePorts(offlinePorts({ offline })), options, processOutput());
     });
 }
 

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { DoctorFlags } from '../../forge/doctor/command.ts';
 import type { ComputeProbe } from '../../forge/doctor/types.ts';
+import { offlineOption, offlinePorts } from './offline.ts';
 
 const examples = `
 Examples:
@@ -16,12 +17,10 @@ Exit status: 0 nothing wrong, 1 warnings only, 2 at least one error.`;
 
 /** `loadProbe` gives the real run on each device where the core is built in; without it the verdict stays "unverified". */
 export function register(program: Command, loadProbe?: () => Promise<ComputeProbe>): void {
-  program
-    .command('doctor')
+  offlineOption(program.command('doctor'))
     .description('find out what keeps GPUs from being used here, and how to mend it')
     .option('--json', 'machine-readable output, schema gpuforge.doctor/1')
     .option('-v, --verbose', 'also show the evidence and the code of every finding')
-    .option('--offline', 'leave the network alone')
     .option('--python <path>', 'the interpreter or environment folder to examine')
     .option('--deep', 'ask the drivers even if that wakes a sleeping card')
     .option('--fix', 'show the repairs that are safe, and do them if you agree')
@@ -41,7 +40,7 @@ export function register(program: Command, loadProbe?: () => Promise<ComputeProb
       const confirm = confirmer();
       // Loaded inside the probe: a core that cannot be loaded is a finding, not the end of the command.
       const computeProbe = loadProbe && (async () => (await loadProbe())());
-      process.exitCode = await runDoctor(nodeWorld(nodePorts()), flags, processOutput(), {
+      process.exitCode = await runDoctor(nodeWorld(nodePorts(offlinePorts(flags))), flags, processOutput(), {
         fixPort: nodeFixPort,
         ...(computeProbe ? { computeProbe } : {}),
         ...(confirm ? { confirm } : {}),

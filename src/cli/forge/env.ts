@@ -1,6 +1,7 @@
 // gpuforge env NAME
 
 import type { Command } from 'commander';
+import { offlinePorts } from './offline.ts';
 import { framework, machineOptions } from './resolve.ts';
 
 const examples = `
@@ -51,7 +52,7 @@ export function register(program: Command): void {
         import('../../forge/env/install-node.ts'),
         import('./confirm.ts'),
       ]);
-      const ports = nodePorts();
+      const ports = nodePorts(offlinePorts(flags));
       const confirm = confirmer();
       const tools = { tools: nodeInstallPort(ports), ...(confirm ? { confirm } : {}) };
       process.exitCode = await runEnv(ports, name, flags, processOutput(), tools);

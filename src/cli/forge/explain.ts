@@ -1,6 +1,7 @@
 // gpuforge explain [FILE|-|TEXT]
 
 import { type Command, InvalidArgumentError } from 'commander';
+import { offlineOption, offlinePorts } from './offline.ts';
 import { collect } from './resolve.ts';
 
 const examples = `
@@ -14,8 +15,7 @@ Examples:
 Exit status: 0 recognised, 1 not recognised, 2 the request is wrong.`;
 
 export function register(program: Command): void {
-  program
-    .command('explain')
+  offlineOption(program.command('explain'))
     .argument('[text...]', 'an error text, a file, or - for standard input')
     .description('say what an error means on this machine and what to do')
     .option('--limit <n>', 'most explanations to print', count)
@@ -36,7 +36,7 @@ export function register(program: Command): void {
         import('./confirm.ts'),
       ]);
       process.exitCode = await runExplain(
-        nodePorts(),
+        nodePorts(offlinePorts(flags)),
         words,
         flags,
         processOutput(),

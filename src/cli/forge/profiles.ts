@@ -1,6 +1,7 @@
 // gpuforge profiles
 
 import { Argument, type Command } from 'commander';
+import { offlinePorts } from './offline.ts';
 import { framework, machineOptions } from './resolve.ts';
 
 const examples = `
@@ -25,6 +26,6 @@ export function register(program: Command): void {
         import('../../forge/ports-node.ts'),
         import('../../forge/style.ts'),
       ]);
-      process.exitCode = await runProfiles(nodePorts(), action, name, flags, processOutput());
+      process.exitCode = await runProfiles(nodePorts(offlinePorts(flags)), action, name, flags, processOutput());
     });
 }

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { ComputeProbe } from '../../forge/doctor/types.ts';
+import { offlineOption, offlinePorts } from './offline.ts';
 
 const examples = `
 Examples:
@@ -10,12 +11,11 @@ Examples:
   $ gpuforge report --json`;
 
 export function register(program: Command, loadProbe?: () => Promise<ComputeProbe>): void {
-  program
-    .command('report')
+  offlineOption(program.command('report'))
     .description('print a short, anonymised description of this machine to paste into an issue')
     .option('--json', 'machine-readable output, schema gpuforge.report/1')
     .addHelpText('after', examples)
-    .action(async (flags: { readonly json?: boolean }) => {
+    .action(async (flags: { readonly json?: boolean; readonly offline?: boolean }) => {
       const [{ runReport }, { nodeWorld }, { nodePorts }, { processOutput }] = await Promise.all([
         import('../../forge/doctor/command.ts'),
         import('../../forge/doctor/world-node.ts'),
@@ -26,7 +26,7 @@ export function register(program: Command, loadProbe?: () => Promise<ComputeProb
       const computeProbe = loadProbe && (async () => (await loadProbe())());
       const options = { ...flags, ...(computeProbe ? { computeProbe } : {}) };
       process.exitCode = await runReport(
-        nodeWorld(nodePorts()),
+        nodeWorld(nodePorts(offlinePorts(flags))),
         options,
         processOutput(),
         program.version() ?? 'unknown',

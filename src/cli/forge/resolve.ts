@@ -1,6 +1,7 @@
 // gpuforge resolve
 
 import { type Command, Option } from 'commander';
+import { offlineOption, offlinePorts } from './offline.ts';
 
 const examples = `
 Examples:
@@ -33,7 +34,7 @@ export function register(program: Command): void {
         import('../../forge/ports-node.ts'),
         import('../../forge/style.ts'),
       ]);
-      process.exitCode = await runResolve(nodePorts(), flags, processOutput());
+      process.exitCode = await runResolve(nodePorts(offlinePorts(flags)), flags, processOutput());
     });
 }
 
@@ -42,7 +43,7 @@ export const framework = (): Option =>
 
 /** The options of every command that works for a machine: which one, with which tables, and how to print. */
 export function machineOptions(command: Command): Command {
-  return command
+  return offlineOption(command)
     .option(
       '--for <gpu>',
       'for a machine with this GPU instead of this one: "RTX 4090", sm_89, gfx1100; repeat for several',

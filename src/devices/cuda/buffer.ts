@@ -7,7 +7,7 @@ import type { Stretch } from './stretches.ts';
 export class CudaBuffer implements DeviceBuffer, Located {
   readonly bytes: number;
   readonly collected = false;
-  /** Changes when all bytes are written anew somewhere else: see `CudaDevice.write`. */
+  /** Changes when all bytes are written anew somewhere else: see `Blocks.intoIdle`. */
   block: Stretch | null;
   /** Below zero once released. */
   address: number;

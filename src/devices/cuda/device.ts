@@ -1,8 +1,7 @@
 // One NVIDIA GPU as a Device.
 //
-// Kernels run on one compute stream, in the order of the calls; copies keep to the order of what uses their bytes (`copies.ts`). A
-// released block can be handed out again at once, since whatever uses it next comes later on the same stream, or waits for that;
-// one that a copy stream is still busy with waits until that is done, or until there is no other room.
+// Kernels run on one compute stream, in the order of the calls; copies keep to the order of what uses their bytes (`copies.ts`), and
+// so does memory (`blocks.ts`).
 
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
@@ -22,12 +21,13 @@ import type {
   Telemetry,
 } from '../device.ts';
 import { needsOf, tooSmall } from '../fit.ts';
-import { CudaBuffer } from './buffer.ts';
+import { Blocks } from './blocks.ts';
+import type { CudaBuffer } from './buffer.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
 import { Copies, largeCopy } from './copies.ts';
 import type { Driver } from './driver.ts';
-import { EventPool, isDone } from './events.ts';
+import { EventPool } from './events.ts';
 import { record } from './graphs.ts';
 import { type CudaDeviceInfo, capabilities, openArena } from './info.ts';
 import { CudaMark } from './marks.ts';
@@ -40,9 +40,7 @@ import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import { CudaSpans } from './spans.ts';
-import type { Arena } from './split-arena.ts';
 import type { KernelStep, StreamStep } from './step.ts';
-import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
 import { type Bed, Waits } from './waits.ts';
 
@@ -57,9 +55,6 @@ export interface CudaServices {
 
 const nonBlocking = 1;
 
-/** Blocks that are looked at for one that no work is busy with. */
-const mostBusy = 4;
-
 export class CudaDevice implements Device {
   readonly id: string;
   readonly caps: Capabilities;
@@ -73,10 +68,8 @@ export class CudaDevice implements Device {
   readonly #progress: Progress;
   /** Bytes of the buffers of the last launch or replay. */
   #touched = 0;
-  readonly #pool: Arena;
-  /** Released, but a copy is still under way. */
-  #cooling: { readonly block: Stretch; readonly fence: number; readonly on: number }[] = [];
   readonly #copies: Copies;
+  readonly #blocks: Blocks;
   readonly #events: EventPool;
   readonly #timers: EventPool;
   readonly #polled: EventPool;
@@ -103,7 +96,6 @@ export class CudaDevice implements Device {
     this.#compute = this.#stream();
     this.#up = this.#stream();
     this.#down = this.#stream();
-    this.#pool = openArena(driver, info);
     this.#events = new EventPool(driver, 'told');
     this.#timers = new EventPool(driver, 'timed');
     this.#polled = new EventPool(driver, 'polled');
@@ -111,6 +103,9 @@ export class CudaDevice implements Device {
     const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
     const streams = { compute: this.#compute, up: this.#up, down: this.#down };
     this.#copies = new Copies(driver, this.#events, streams, this.#progress, pinned, this.#waits);
+    const apart = (): void => this.#spans?.apart();
+    const order = { events: this.#events, progress: this.#progress, copies: this.#copies, apart };
+    this.#blocks = new Blocks(driver, openArena(driver, info), order);
     this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
     this.#libraries = services.libraries;
     this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
@@ -126,10 +121,10 @@ export class CudaDevice implements Device {
 
   allocate(bytes: number): DeviceBuffer {
     this.#enter();
-    if (bytes === 0) return new CudaBuffer(0, null);
-    if (this.#cooling.length > 0) this.#collect();
-    const block = this.#pool.allocate(bytes) ?? this.#afterCopies(bytes);
-    if (block) return new CudaBuffer(bytes, block);
+    return this.#blocks.allocate(bytes) ?? this.#noRoom(bytes);
+  }
+
+  #noRoom(bytes: number): never {
     const { free, total } = this.memory();
     throw new OutOfMemory({
       code: 'OUT_OF_MEMORY',
@@ -142,44 +137,14 @@ export class CudaDevice implements Device {
   }
 
   release(buffer: DeviceBuffer): void {
-    const b = buffer as CudaBuffer;
-    if (b.address < 0) return;
-    b.address = -1;
-    if (!b.block) return;
-    b.block.used = b.used;
-    if (b.fence === 0) this.#pool.release(b.block);
-    else this.#cooling.push({ block: b.block, fence: b.fence, on: b.fencedOn });
+    this.#blocks.release(buffer as CudaBuffer);
   }
 
   write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
     this.#enter();
     const b = this.#live(dst);
-    if (bytes.length === b.bytes && bytes.length >= largeCopy) this.#intoIdle(b);
+    if (bytes.length === b.bytes && bytes.length >= largeCopy) this.#blocks.intoIdle(b);
     if (bytes.length > 0) this.#copies.upload(b, offset, bytes);
-  }
-
-  /**
-   * Bytes that are all written anew go where no enqueued work is busy, if there is such a place: else the copy would wait for that work,
-   * and with it the host, whose memory for copies is small.
-   */
-  #intoIdle(b: CudaBuffer): void {
-    if (b.used <= this.#progress.done || b.fence !== 0 || !b.block) return;
-    const busy: Stretch[] = [];
-    let idle: Stretch | null = null;
-    while (idle === null && busy.length < mostBusy) {
-      const block = this.#pool.allocate(b.bytes);
-      if (!block) break;
-      if (block.used <= this.#progress.done) idle = block;
-      else busy.push(block);
-    }
-    if (idle) {
-      b.block.used = b.used;
-      busy.push(b.block);
-      b.block = idle;
-      b.address = idle.address;
-      b.used = idle.used;
-    }
-    for (const block of busy) this.#pool.release(block);
   }
 
   async read(
@@ -204,7 +169,7 @@ export class CudaDevice implements Device {
     if (known) return known;
     this.#enter();
     const needs = needsOf(work);
-    const full = plainWork(work);
+    const full = plainWork(work, true);
     if (!full) return this.#programs.find(work, `nothing\n${needs}`, () => nothing(work.name, needs));
     const build = (recipe: ModuleRecipe): CudaProgram => this.#build(recipe, needs);
     if (full.kind === 'kernel') {
@@ -346,19 +311,17 @@ export class CudaDevice implements Device {
     this.#enter();
     const { call, outAddress } = this.#driver;
     this.#driver.check(call.cuMemGetInfo_v2(outAddress, outAddress + 8), 'cuMemGetInfo');
-    const idle = this.#pool.reserved - this.#pool.inUse;
-    return { free: this.#driver.u64(0) + idle, total: this.#driver.u64(1), whole: true };
+    return { free: this.#driver.u64(0) + this.pool().idle, total: this.#driver.u64(1), whole: true };
   }
 
   pool(): { readonly reserved: number; readonly inUse: number; readonly idle: number } {
-    const { reserved, inUse } = this.#pool;
+    const { reserved, inUse } = this.#blocks;
     return { reserved, inUse, idle: reserved - inUse };
   }
 
   trim(): void {
     this.#enter();
-    this.#afterCopies(0);
-    this.#pool.trim();
+    this.#blocks.trim();
     this.#copies.pinned.trim();
   }
 
@@ -371,7 +334,7 @@ export class CudaDevice implements Device {
     this.#driver.onFatal.delete(this.#onLost);
     this.#copies.close();
     this.#compiler.close();
-    this.#pool.close();
+    this.#blocks.close();
     this.#spans?.close();
     this.#events.close();
     this.#timers.close();
@@ -434,8 +397,8 @@ export class CudaDevice implements Device {
   /** What the pools and caches hold, for tests and `stats`. */
   counters(): Readonly<Record<'reserved' | 'inUse' | 'programs' | 'assembled' | 'fromCache', number>> {
     return {
-      reserved: this.#pool.reserved,
-      inUse: this.#pool.inUse,
+      reserved: this.#blocks.reserved,
+      inUse: this.#blocks.inUse,
       programs: this.#programs.size,
       assembled: this.#compiler.assembled,
       fromCache: this.#compiler.cached,
@@ -492,35 +455,6 @@ export class CudaDevice implements Device {
     this.#driver.use(this.#context);
     this.#probe ??= this.#build(probeRecipe(this.target), [], true);
     return this.#probe.make.stamped!()[0]!;
-  }
-
-  /** Takes back blocks whose copies are done, in the order of each stream. */
-  #collect(): void {
-    const busy = new Set<number>();
-    this.#cooling = this.#cooling.filter(({ block, fence, on }) => {
-      if (busy.has(on)) return true;
-      if (!isDone(this.#driver, fence)) {
-        busy.add(on);
-        return true;
-      }
-      this.#events.recycle(fence);
-      this.#pool.release(block);
-      return false;
-    });
-  }
-
-  /** Lets the compute stream wait for the copies under way, so that their blocks can be reused; then tries again. */
-  #afterCopies(bytes: number): Stretch | null {
-    if (this.#cooling.length === 0) return null;
-    this.#spans?.apart();
-    // Copies into them have to wait for that wait.
-    const number = this.#progress.next();
-    for (const { block, fence } of this.#cooling.splice(0)) {
-      this.#copies.await(fence);
-      block.used = number;
-      this.#pool.release(block);
-    }
-    return bytes > 0 ? this.#pool.allocate(bytes) : null;
   }
 
   /** Buffers of a launch: there, large enough, and not being copied. What is too small would be read past its end. */

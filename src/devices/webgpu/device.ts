@@ -20,12 +20,12 @@ import { Launcher } from './launcher.ts';
 import { Life } from './loss.ts';
 import { Marks } from './marks.ts';
 import { GpuBuffer, Pool } from './memory.ts';
-import type { OnChip } from './on-chip/index.ts';
 import { Pipelines } from './pipelines.ts';
 import type { Traits } from './plan.ts';
 import { WebGpuProgram } from './program.ts';
 import { WorkQueue } from './queue.ts';
 import { WebGpuRecording } from './recording.ts';
+import type { GpuKernels } from './render.ts';
 import { patchKernel } from './routines/patch.ts';
 import { ScalarBlock } from './scalars.ts';
 import { PassSpans } from './spans.ts';
@@ -38,7 +38,7 @@ export interface WebGpuSetup {
   readonly caps: Capabilities;
   readonly traits: Traits;
   /** Kernels for GPUs; null on software adapters. */
-  readonly onChip: OnChip | null;
+  readonly gpuKernels: GpuKernels | null;
   readonly memoryBytes: number;
   readonly timestamps: boolean;
   /** Pipelines that bind alike may share a layout. */
@@ -163,7 +163,7 @@ export class WebGpuDevice implements Device {
     this.#life.check('prepare');
     let known = this.#programs.get(work);
     if (!known) {
-      known = new WebGpuProgram(work, this.#setup.traits, this.#setup.onChip, this.#pipelines);
+      known = new WebGpuProgram(work, this.#setup.traits, this.#setup.gpuKernels, this.#pipelines);
       this.#programs.set(work, known);
     }
     return known;
@@ -218,9 +218,9 @@ export class WebGpuDevice implements Device {
     return made;
   }
 
-  mark(): Mark {
+  mark(timed = true): Mark {
     this.#life.check('mark');
-    return this.#marks.mark();
+    return this.#marks.mark(timed);
   }
 
   memory(): { readonly total: number; readonly free: number } {

@@ -1,7 +1,8 @@
 // Points on the device's timeline, with the time of the GPU where it can be read.
 //
-// A mark ends the compute pass and, with timestamp queries, writes one from an empty pass. The times of a batch are
-// resolved and read back together when it is submitted; a mark is done when they have arrived.
+// A timed mark ends the compute pass and, with timestamp queries, writes one from an empty pass. The times of a batch are
+// resolved and read back together when it is submitted; a mark is done when they have arrived. Resolving them is another kernel and
+// a copy for the GPU. A mark without time costs nothing there: it is done when the queue says that its batch is.
 
 import type { Mark } from '../device.ts';
 import { mapMode, usage } from './constants.ts';
@@ -16,16 +17,16 @@ export class GpuMark implements Mark {
   time: bigint | null = null;
   finished = false;
   readonly arrival: Promise<void>;
-  readonly finish: () => void;
+  finish!: () => void;
 
   constructor(owner: Marks) {
     this.#owner = owner;
-    let finish = (): void => {};
-    this.arrival = new Promise((resolve) => (finish = resolve));
-    this.finish = () => {
-      this.finished = true;
-      finish();
-    };
+    this.arrival = new Promise((resolve) => {
+      this.finish = () => {
+        this.finished = true;
+        resolve();
+      };
+    });
   }
 
   done(): boolean {
@@ -50,7 +51,9 @@ export class Marks implements Rider {
   readonly #queries: GPUQuerySet | null;
   readonly #resolved: GPUBuffer | null;
   readonly #idle: GPUBuffer[] = [];
+  /** Of the batch that is being collected: all, and those whose time is written. */
   #pending: GpuMark[] = [];
+  #timed: GpuMark[] = [];
   #landing: GPUBuffer | null = null;
   #closed = false;
 
@@ -65,15 +68,12 @@ export class Marks implements Rider {
       : null;
   }
 
-  mark(): GpuMark {
-    if (this.#pending.length === slots) this.#queue.flush();
+  mark(timed: boolean): GpuMark {
     const mark = new GpuMark(this);
-    const encoder = this.#queue.endPass();
-    if (this.#queries) {
-      const timestampWrites = { querySet: this.#queries, endOfPassWriteIndex: this.#pending.length };
-      encoder.beginComputePass({ timestampWrites }).end();
-    }
-    this.#pending.push(mark);
+    if (timed) this.#stamp(mark);
+    // Else all of it was submitted before.
+    if (timed || this.#queue.collecting) this.#pending.push(mark);
+    else this.#whenIdle([mark]);
     return mark;
   }
 
@@ -84,30 +84,28 @@ export class Marks implements Rider {
   }
 
   beforeSubmit(encoder: GPUCommandEncoder): void {
-    const n = this.#pending.length;
-    if (n === 0 || !this.#queries) return;
+    const n = this.#timed.length;
+    if (n === 0) return;
     this.#landing =
       this.#idle.pop() ?? this.#device.createBuffer({ size: slots * 8, usage: usage.mapRead | usage.copyDst });
-    encoder.resolveQuerySet(this.#queries, 0, n, this.#resolved!, 0);
+    encoder.resolveQuerySet(this.#queries!, 0, n, this.#resolved!, 0);
     encoder.copyBufferToBuffer(this.#resolved!, 0, this.#landing, 0, n * 8);
   }
 
   afterSubmit(_: Batch): void {
-    const marks = this.#pending;
+    const [marks, timed, landing] = [this.#pending, this.#timed, this.#landing];
     if (marks.length === 0) return;
     this.#pending = [];
-    const landing = this.#landing;
+    this.#timed = [];
     this.#landing = null;
-    const finish = (): void => {
-      for (const m of marks) m.finish();
-    };
     if (!landing) {
-      this.#device.queue.onSubmittedWorkDone().then(finish, finish);
+      this.#whenIdle(marks);
       return;
     }
+    const finish = finishing(marks);
     landing.mapAsync(mapMode.read).then(() => {
-      const times = new BigUint64Array(landing.getMappedRange(0, marks.length * 8));
-      marks.forEach((m, i) => {
+      const times = new BigUint64Array(landing.getMappedRange(0, timed.length * 8));
+      timed.forEach((m, i) => {
         m.time = times[i]!;
       });
       landing.unmap();
@@ -120,10 +118,30 @@ export class Marks implements Rider {
   /** Lets nobody wait for marks that were never submitted. */
   close(): void {
     this.#closed = true;
-    for (const m of this.#pending) m.finish();
+    finishing(this.#pending)();
     this.#pending = [];
     for (const b of this.#idle) b.destroy();
     this.#queries?.destroy();
     this.#resolved?.destroy();
   }
+
+  /** Writes the time into the next slot of the batch, in a pass of its own. */
+  #stamp(mark: GpuMark): void {
+    if (this.#timed.length === slots) this.#queue.flush();
+    const encoder = this.#queue.endPass();
+    if (!this.#queries) return;
+    const timestampWrites = { querySet: this.#queries, endOfPassWriteIndex: this.#timed.length };
+    encoder.beginComputePass({ timestampWrites }).end();
+    this.#timed.push(mark);
+  }
+
+  /** Finishes marks when everything submitted so far is done, or the device is gone. */
+  #whenIdle(marks: readonly GpuMark[]): void {
+    const finish = finishing(marks);
+    this.#device.queue.onSubmittedWorkDone().then(finish, finish);
+  }
 }
+
+const finishing = (marks: readonly GpuMark[]) => (): void => {
+  for (const m of marks) m.finish();
+};

@@ -8,6 +8,7 @@ import { dtypesOf, WebGpuDevice } from './device.ts';
 import { messageOf } from './errors.ts';
 import type { Environment } from './node.ts';
 import type { Traits } from './plan.ts';
+import type { GpuKernels } from './render.ts';
 import { mayShareLayouts } from './shared-layouts.ts';
 import { nativeOps } from './wgsl/ops.ts';
 
@@ -121,11 +122,10 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
   const features = wanted.filter((f) => adapter.features.has(f));
   const software = isSoftware(adapter.info);
   const cpu = options.plans ? options.plans === 'software' : software;
-  const [gpu, kernels] = await Promise.all([
+  const [gpu, gpuKernels] = await Promise.all([
     adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) }),
-    cpu ? null : import('./on-chip/index.ts'),
+    cpu ? null : loadGpuKernels(),
   ]);
-  const onChip = kernels?.onChip ?? null;
   const traits: Traits = { ...traitsOf(adapter, gpu, software), cpu };
   const dtypes = dtypesOf(traits.f16);
   const { info } = adapter;
@@ -134,7 +134,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
     id,
     gpu,
     traits,
-    onChip,
+    gpuKernels,
     memoryBytes,
     sharedLayouts: await mayShareLayouts(gpu),
     timestamps: features.includes('timestamp-query') && options.timestamps !== false,
@@ -148,9 +148,9 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
         'scan',
         'scatter',
         'raw',
-        ...(onChip ? (['rows', 'attention'] as const) : []),
+        ...(gpuKernels ? (['rows', 'attention', 'topk'] as const) : []),
       ]),
-      ...onChip?.caps(traits),
+      ...gpuKernels?.caps(traits),
       raw: 'wgsl',
       matmulEpilogue: true,
       // One binding is kept for scratch.
@@ -169,6 +169,11 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
     waiter: traits.cpu && isNode() ? (await import('./wait.ts')).patientWaiter : null,
     reopen: () => reopen(source, options),
   });
+}
+
+async function loadGpuKernels(): Promise<GpuKernels> {
+  const [{ onChip }, { ordering }] = await Promise.all([import('./on-chip/index.ts'), import('./ordering/index.ts')]);
+  return { ...onChip, ...ordering };
 }
 
 const limitNames = [

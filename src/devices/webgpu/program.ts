@@ -5,10 +5,9 @@ import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { plainWork } from '../../kernel/plain.ts';
 import type { Program } from '../device.ts';
 import { needsOf } from '../fit.ts';
-import type { OnChip } from './on-chip/index.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
 import { type PassPlan, sourceOf, type Traits } from './plan.ts';
-import { render } from './render.ts';
+import { type GpuKernels, render } from './render.ts';
 import type { InPlace } from './wgsl/buffers.ts';
 
 export interface Variant {
@@ -26,14 +25,14 @@ export class WebGpuProgram implements Program {
   readonly plain: Variant;
   readonly #pipelines: Pipelines;
   readonly #traits: Traits;
-  readonly #onChip: OnChip | null;
+  readonly #gpuKernels: GpuKernels | null;
   readonly #variants = new Map<string, Variant>();
 
-  constructor(work: Kernel | Routine, traits: Traits, onChip: OnChip | null, pipelines: Pipelines) {
+  constructor(work: Kernel | Routine, traits: Traits, gpuKernels: GpuKernels | null, pipelines: Pipelines) {
     this.work = plainWork(work);
     this.needs = needsOf(work);
     this.#traits = traits;
-    this.#onChip = onChip;
+    this.#gpuKernels = gpuKernels;
     this.#pipelines = pipelines;
     this.plain = this.#compile(this.work ? this.#render(this.work) : nothing(work));
     this.name = work.name;
@@ -57,7 +56,7 @@ export class WebGpuProgram implements Program {
   }
 
   #render(work: Kernel | Routine, pairs?: InPlace): PassPlan {
-    return render(work, this.#traits, pairs, this.#onChip);
+    return render(work, this.#traits, pairs, this.#gpuKernels);
   }
 
   #compile(plan: PassPlan): Variant {

@@ -83,6 +83,11 @@ export class WorkQueue {
     return this.#workgroups;
   }
 
+  /** Whether anything waits to be submitted. */
+  get collecting(): boolean {
+    return this.#encoder !== null;
+  }
+
   /** The batch being collected. */
   get current(): Batch {
     return this.#batch;

@@ -8,6 +8,7 @@ import type { Attention, Kernel, Routine } from '../../kernel/kernel.ts';
 import { below } from '../../kernel/walk.ts';
 import { tooManyPositions } from './errors.ts';
 import type { OnChip } from './on-chip/index.ts';
+import type { Ordering } from './ordering/index.ts';
 import type { Pass, PassPlan, Traits } from './plan.ts';
 import { renderMatmul } from './routines/matmul.ts';
 import { renderRaw } from './routines/raw.ts';
@@ -18,35 +19,36 @@ import { type InPlace, nothingInPlace } from './wgsl/buffers.ts';
 import { renderElementwise } from './wgsl/elementwise.ts';
 import { renderReduction } from './wgsl/reduce.ts';
 
-/** `onChip`: kernels for GPUs, where the adapter is one. */
+/** Kernels for GPUs, in files of their own. */
+export interface GpuKernels extends OnChip, Ordering {}
+
+/** `gpuKernels`: where the adapter is a GPU. */
 export function render(
   work: Kernel | Routine,
   traits: Traits,
   inPlace: InPlace = nothingInPlace,
-  onChip: OnChip | null = null,
+  gpuKernels: GpuKernels | null = null,
 ): PassPlan {
-  if (work.kind === 'kernel') return renderKernel(work, traits, inPlace, onChip);
+  if (work.kind === 'kernel') return renderKernel(work, traits, inPlace, gpuKernels);
   switch (work.op) {
     case 'matmul':
       return renderMatmul(work, traits);
     case 'sort':
-      return renderSort(work, traits);
+      return (gpuKernels?.sort ?? renderSort)(work, traits);
     case 'scan':
-      return onChip?.scan(work, traits) ?? renderScan(work, traits);
+      return gpuKernels?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
     case 'products':
-      throw notAmong(work);
+      return needed<PassPlan>(null, work);
     case 'rows':
-      if (!onChip) throw notAmong(work);
       for (const { kernel } of work.stages) checkPositions(kernel);
-      return onChip.rows(work, traits);
+      return needed(gpuKernels, work).rows(work, traits);
     case 'attention':
-      if (!onChip) throw notAmong(work);
       checkAttention(work);
-      return onChip.attention(work, traits);
+      return needed(gpuKernels, work).attention(work, traits);
     case 'topk':
-      throw notAmong(work);
+      return needed(gpuKernels, work).topk(work, traits);
     case 'raw':
       return renderRaw(work);
     default:
@@ -54,7 +56,10 @@ export function render(
   }
 }
 
-const notAmong = ({ name, op }: Routine): Error => new Error(`webgpu: ${name}: ${op} is not among the capabilities`);
+function needed<T>(kernels: T | null, { name, op }: Routine): T {
+  if (kernels) return kernels;
+  throw new Error(`webgpu: ${name}: no ${op} here`);
+}
 
 /** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
 function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel): void {
@@ -83,10 +88,10 @@ function checkIndices(name: string, values: readonly Expr[]): void {
 
 const limit = 2 ** 31;
 
-function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace, onChip: OnChip | null): PassPlan {
+function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace, gpuKernels: GpuKernels | null): PassPlan {
   checkPositions(kernel);
   const elementwise = (): Pass =>
-    onChip?.squares(kernel, traits, inPlace) ?? renderElementwise(kernel, traits, inPlace);
+    gpuKernels?.squares(kernel, traits, inPlace) ?? renderElementwise(kernel, traits, inPlace);
   const { passes, scratch } =
     kernel.accumulators.length > 0
       ? renderReduction(kernel, traits, inPlace)

@@ -3,7 +3,7 @@
 // `think` works everything out and changes nothing; `learn` takes it over once the cycle has succeeded.
 
 import { statisticAt } from '../cycle/record.ts';
-import { cellsOf, valuesOf } from '../cycle/shape.ts';
+import { cellsOf } from '../cycle/shape.ts';
 import { type CheckedInput, writeInput } from '../input.ts';
 import type { Mind, Past, Thought } from '../mind.ts';
 import type { ResolvedField } from '../options.ts';
@@ -11,8 +11,11 @@ import { legacyPrediction } from '../predictor.ts';
 import { HostRandom } from '../random.ts';
 import { loadedArray, type SavedTensor, savedArray } from '../snapshot.ts';
 import { type Carried, contentMeans } from '../state.ts';
+import { BlockGrid } from './block-grid.ts';
+import { type ImprintPlace, Imprints, mostImprints } from './imprints.ts';
 import { errorMemory, type Modulation, type Mood, modulate, startMood } from './modulation.ts';
-import { cosineOf, mostRegions, type Region, regionEvery, updateRegions } from './regions.ts';
+import { mostSamples, Novelty, sampleEvery } from './novelty.ts';
+import { mostRegions, type Region, regionEvery, updateRegions } from './regions.ts';
 import {
   blockOf,
   type FullTables,
@@ -24,27 +27,12 @@ import {
   waveCount,
 } from './tables.ts';
 
-interface Imprint {
-  readonly sensors: Float32Array;
-  cell: readonly number[];
-  /** The cycle in which it was last matched. */
-  matched: number;
-}
-
-interface Sample {
-  readonly values: Float32Array;
-  readonly cycle: number;
-}
-
 interface Attractor {
   readonly slot: number;
   readonly reward: number;
   readonly cycle: number;
 }
 
-const mostImprints = 100;
-const mostSamples = 200;
-const sampleEvery = 10;
 /** An attractor whose force is weaker goes. */
 const weakestForce = 0.001;
 
@@ -64,10 +52,11 @@ export function attractorCapacity({ shape, settings }: ResolvedField): number {
 export class FullMind implements Mind {
   readonly #options: ResolvedField;
   readonly #tables: FullTables;
+  readonly #grid: BlockGrid;
   readonly #waves: Float32Array;
   #mood: Mood = startMood();
-  #imprints: Imprint[] = [];
-  #samples: Sample[] = [];
+  readonly #imprints: Imprints;
+  readonly #novelty = new Novelty();
   #attractors: readonly Attractor[] = [];
   #regions: Region[] = [];
   /** Of the last record: the part of content with |x| < 0.1, and the block means. */
@@ -79,7 +68,9 @@ export class FullMind implements Mind {
     this.#options = options;
     this.#tables = tablesOf(options.shape);
     this.#waves = waveVectors(seed);
-    const { blockCount } = this.#tables;
+    const { blocks, blockCount } = this.#tables;
+    this.#grid = new BlockGrid(blocks, options.boundary === 'periodic');
+    this.#imprints = new Imprints((cell) => blockOf(cell, options.shape, this.#tables), options.shape.edges);
     this.#activity = new Float32Array(blockCount);
     this.#content = new Float32Array(blockCount * options.shape.layout.content);
   }
@@ -97,7 +88,7 @@ export class FullMind implements Mind {
   }
 
   get saturation(): number {
-    const used = this.#imprints.length + this.#samples.length + this.#attractors.length + this.#regions.length;
+    const used = this.#imprints.count + this.#novelty.count + this.#attractors.length + this.#regions.length;
     return used / (mostImprints + mostSamples + mostAttractors + mostRegions);
   }
 
@@ -111,7 +102,8 @@ export class FullMind implements Mind {
     const modulation = modulate(facts);
     mood.calm = modulation.calm;
     mood.phase = this.#mood.phase + settings.evolutionRate;
-    const { remembered, similar } = this.#placesFor(input);
+    const nowhere = { remembered: null, similar: null };
+    const { remembered, similar } = input.active ? this.#imprints.placesFor(input.sensors, this.#activity) : nowhere;
     const { attractors, store } = this.#attractorsFor(input, carried.cycle);
     const [aim0, aim1, aim2, aim3] = modulation.aims;
     return {
@@ -161,25 +153,18 @@ export class FullMind implements Mind {
 
   learn(thought: FullThought, input: CheckedInput, carried: Carried, tail: Float32Array): void {
     const t = this.#tables;
-    const { shape, boundary } = this.#options;
+    const { shape } = this.#options;
     const { cycle } = carried;
     this.#mood = thought.mood;
     this.#attractors = thought.attractors;
     this.#sparsity = tail[shape.motorDim + statisticAt.weak]! / (cellsOf(shape) * shape.layout.content);
     this.#activity.set(tail.subarray(t.blockActivity, t.blockActivity + t.blockCount));
     this.#content.set(tail.subarray(t.blockContent, t.blockContent + t.blockCount * shape.layout.content));
-    if (input.active) this.#remember(input.sensors, [...tail.subarray(t.extra, t.extra + 3)], cycle);
+    if (input.active) this.#imprints.remember(input.sensors, [...tail.subarray(t.extra, t.extra + 3)], cycle);
     if (cycle % sampleEvery === 0) this.#look(tail.slice(t.samples, t.samples + sampleCount), cycle);
+    const { content } = shape.layout;
     if (cycle % regionEvery === 0)
-      this.#regions = updateRegions(
-        this.#regions,
-        this.#activity,
-        this.#content,
-        cycle,
-        t,
-        shape,
-        boundary === 'periodic',
-      );
+      this.#regions = updateRegions(this.#regions, this.#activity, this.#content, cycle, this.#grid, content);
   }
 
   predict({ recent, statistics }: Past): Float32Array | null {
@@ -188,59 +173,9 @@ export class FullMind implements Mind {
     return legacyPrediction(recent, contentMeans(statistics, shape).absolute, shape.sensorDim);
   }
 
-  /** Where to imprint: the cell of a remembered pattern, or one near a similar pattern. */
-  #placesFor({ sensors, active }: CheckedInput): {
-    remembered: readonly number[] | null;
-    similar: readonly number[] | null;
-  } {
-    const { shape } = this.#options;
-    let remembered: readonly number[] | null = null;
-    let similar: Imprint | null = null;
-    let [best, next] = [0.9, 0.5];
-    if (active)
-      for (const known of this.#imprints) {
-        const cosine = cosineOf(known.sensors, sensors);
-        if (cosine > best && this.#activity[blockOf(known.cell, shape, this.#tables)]! < 2)
-          [best, remembered] = [cosine, known.cell];
-        else if (cosine > next && cosine <= 0.9) [next, similar] = [cosine, known];
-      }
-    return { remembered, similar: similar ? this.#beside(similar.cell) : null };
-  }
-
-  /** Three cells further along the axis where there is least activity. */
-  #beside(cell: readonly number[]): readonly number[] {
-    const { shape } = this.#options;
-    const moved = [0, 1, 2].map((axis) => cell.map((x, a) => (a === axis ? (x + 3) % shape.edges[a]! : x)));
-    const level = (c: readonly number[]): number => this.#activity[blockOf(c, shape, this.#tables)]!;
-    return moved.reduce((least, c) => (level(c) < level(least) ? c : least));
-  }
-
-  #remember(sensors: Float32Array, cell: readonly number[], cycle: number): void {
-    const known = this.#imprints.find((k) => cosineOf(k.sensors, sensors) > 0.9);
-    if (known) {
-      known.matched = cycle;
-      known.cell = cell;
-      return;
-    }
-    if (this.#imprints.length >= mostImprints) {
-      const oldest = this.#imprints.reduce(
-        (least, k, i) => (k.matched < this.#imprints[least]!.matched ? i : least),
-        0,
-      );
-      this.#imprints.splice(oldest, 1);
-    }
-    this.#imprints.push({ sensors: sensors.slice(), cell, matched: cycle });
-  }
-
-  /** How new the field looks, and one more look to compare with later. */
   #look(values: Float32Array, cycle: number): void {
-    let most = 0;
-    for (const s of this.#samples)
-      most = Math.max(most, cosineOf(s.values, values) * Math.exp((s.cycle - cycle) / 500));
     const wave = this.#options.settings.noveltyWave ? 0.1 * Math.sin(0.01 * cycle) : 0;
-    this.#mood.novelty = Math.max(0, (this.#samples.length > 0 ? 1 - most : 1) + wave);
-    this.#samples.push({ values, cycle });
-    if (this.#samples.length > mostSamples) this.#samples.shift();
+    this.#mood.novelty = Math.max(0, this.#novelty.look(values, cycle) + wave);
   }
 
   /** The attractors of a cycle, those that became too weak left out, and where a new one goes. */
@@ -259,24 +194,19 @@ export class FullMind implements Mind {
     const join = (list: readonly Float32Array[], width: number): SavedTensor =>
       savedArray(Float32Array.from(list.flatMap((v) => [...v])), [list.length, width]);
     const { sensorDim, layout } = this.#options.shape;
+    const samples = this.#novelty.save();
     return {
       values: {
         mood: structuredClone(this.#mood),
         sparsity: this.#sparsity,
         attractors: [...this.#attractors],
-        imprints: this.#imprints.map(({ cell, matched }) => ({ cell, matched })),
-        samples: this.#samples.map((s) => s.cycle),
+        imprints: this.#imprints.places,
+        samples: samples.cycles,
         regions: this.#regions.map(({ block, strength, lastSeen }) => ({ block, strength, lastSeen })),
       },
       arrays: {
-        'mind.imprints': join(
-          this.#imprints.map((k) => k.sensors),
-          sensorDim,
-        ),
-        'mind.samples': join(
-          this.#samples.map((s) => s.values),
-          sampleCount,
-        ),
+        'mind.imprints': join(this.#imprints.sensors, sensorDim),
+        'mind.samples': samples.values,
         'mind.regions': join(
           this.#regions.map((r) => r.pattern),
           layout.content,
@@ -298,9 +228,8 @@ export class FullMind implements Mind {
     this.#mood = structuredClone(values.mood) as Mood;
     this.#sparsity = values.sparsity as number;
     this.#attractors = [...list<Attractor>('attractors')];
-    const imprints = list<{ cell: readonly number[]; matched: number }>('imprints');
-    this.#imprints = rows('mind.imprints').map((sensors, i) => ({ sensors, ...imprints[i]! }));
-    this.#samples = rows('mind.samples').map((v, i) => ({ values: v, cycle: list<number>('samples')[i]! }));
+    this.#imprints.restore(rows('mind.imprints'), list<ImprintPlace>('imprints'));
+    this.#novelty.restore(list<number>('samples'), arrays['mind.samples']!);
     const regions = list<{ block: number; strength: number; lastSeen: number }>('regions');
     this.#regions = rows('mind.regions').map((pattern, i) => ({ pattern, ...regions[i]! }));
     this.#activity = loadedArray<Float32Array>(arrays['mind.activity']!);
@@ -332,11 +261,4 @@ function waveVectors(seed: number): Float32Array {
     );
   }
   return made;
-}
-
-/** Where novelty looks: positions in the field's values, from the seed. */
-export function noveltyPositions(options: ResolvedField, seed: number): Int32Array {
-  const random = new HostRandom(seed, 'novelty');
-  const n = valuesOf(options.shape);
-  return Int32Array.from({ length: sampleCount }, () => Math.floor(random.uniform() * n));
 }

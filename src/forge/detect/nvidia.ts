@@ -7,6 +7,7 @@ import { type Fact, type Gpu, type HostSystem, known, missing, type NvidiaDriver
 import type { Ports } from '../ports.ts';
 import { checkNodes } from './access.ts';
 import { block, GIB, newGpu, pciDriver } from './draft.ts';
+import { libraryFolders } from './host.ts';
 import { findLibraries } from './libraries.ts';
 import { cudaOfDriver, type NvidiaChip, nvidiaChip, tegraSocs } from './tables/nvidia-chips.ts';
 import { nvidiaProduct } from './tables/nvidia-products.ts';
@@ -37,9 +38,11 @@ export function readNvidia(ports: Ports, host: HostSystem, pci: readonly PciFact
   return { driver, gpus };
 }
 
-/** Where NVML lies on a machine with PCI cards. */
+/** Where NVML lies on a machine with PCI cards; the same place that `findLibraries` finds, without looking where links lead. */
 export const nvmlLibrary = (ports: Ports): string | undefined =>
-  findLibraries(ports, ['libnvidia-ml.so.1'], [], DRIVER_FOLDERS)[0]?.path;
+  [...libraryFolders(ports), ...DRIVER_FOLDERS]
+    .map((folder) => `${folder}/libnvidia-ml.so.1`)
+    .find((file) => ports.files.exists(file));
 
 function readDriver(ports: Ports, wsl: boolean, tegra: boolean): NvidiaDriver {
   const { files } = ports;

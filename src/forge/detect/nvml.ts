@@ -7,9 +7,11 @@
 import type { NvmlDevice, NvmlTelemetry } from '../ports.ts';
 import { coresPerUnit } from './tables/nvidia-chips.ts';
 
-type Native = ((...args: (number | bigint | Uint8Array | Uint32Array | BigUint64Array)[]) => number) & {
-  /** Runs the call on another thread. */
-  readonly async?: (done: (error: unknown, status: number) => void) => void;
+type Argument = number | bigint | Uint8Array | Uint32Array | BigUint64Array;
+
+type Native = ((...args: Argument[]) => number) & {
+  /** Runs the call on another thread; the last argument is told the status. */
+  readonly async?: (...args: (Argument | ((error: unknown, status: number) => void))[]) => void;
 };
 
 /** What is used of koffi. */
@@ -50,6 +52,7 @@ const HANDLE = 'uint64';
 const POINTER = 'void *';
 
 const signatures = {
+  nvmlInit_v2: [],
   nvmlShutdown: [],
   nvmlSystemGetDriverVersion: [POINTER, 'uint'],
   nvmlSystemGetCudaDriverVersion_v2: [POINTER],
@@ -74,45 +77,94 @@ const signatures = {
 
 type Call = keyof typeof signatures;
 
+/** What is asked of every device, in any case. */
+const ASKED: readonly Call[] = [
+  'nvmlDeviceGetCount_v2',
+  'nvmlDeviceGetHandleByIndex_v2',
+  'nvmlSystemGetDriverVersion',
+  'nvmlSystemGetCudaDriverVersion_v2',
+  'nvmlDeviceGetCudaComputeCapability',
+  'nvmlDeviceGetMemoryInfo',
+  'nvmlDeviceGetMigMode',
+  'nvmlDeviceGetNumGpuCores',
+  'nvmlDeviceGetName',
+  'nvmlDeviceGetUUID',
+  'nvmlDeviceGetPciInfo_v3',
+];
+
 const CLOCK_SM = 1;
 const CLOCK_MEMORY = 2;
 
 /** Starts NVML and opens every device. */
 export function openNvml(ffi: Ffi, path: string): Nvml {
-  const library = load(ffi, path);
-  return session(library, library.func(INIT, 'int', [])());
-}
-
-/** As `openNvml`, with the start of NVML on another thread: it takes as long as reading all files of a detection. */
-export async function startNvml(ffi: Ffi, path: string): Promise<() => Nvml> {
-  const library = load(ffi, path);
-  const init = library.func(INIT, 'int', []);
-  const status = await new Promise<number>((done, failed) => {
-    if (init.async) init.async((error, result) => (error ? failed(error) : done(result)));
-    else done(init());
+  const native = bindings(load(ffi, path));
+  checkStarted(native('nvmlInit_v2')!());
+  const devices = Array.from({ length: deviceCount(native) }, (_, index) => {
+    const out = new BigUint64Array(1);
+    return opened(native('nvmlDeviceGetHandleByIndex_v2')?.(index, out), out);
   });
-  return () => session(library, status);
+  return session(native, devices);
 }
 
-const INIT = 'nvmlInit_v2';
+/**
+ * As `openNvml`, with its two slow parts on another thread: NVML starts (on an H200 it touches 15 MB of its own memory), then
+ * the devices open, which is mostly waiting. Meanwhile the functions that will be asked are looked up here, and the caller
+ * reads files.
+ */
+export async function startNvml(ffi: Ffi, path: string): Promise<Nvml> {
+  const native = bindings(load(ffi, path));
+  const init = aside(native('nvmlInit_v2')!);
+  for (const name of ASKED) native(name);
+  checkStarted(await init);
+  const devices: bigint[] = [];
+  for (let index = 0, count = deviceCount(native); index < count; index++) {
+    const out = new BigUint64Array(1);
+    const open = native('nvmlDeviceGetHandleByIndex_v2');
+    devices.push(opened(open ? await aside(open, index, out) : undefined, out));
+  }
+  return session(native, devices);
+}
 
-function session(library: ReturnType<Ffi['load']>, status: number): Nvml {
-  if (status !== 0) throw new NvmlError(INIT, status);
+type Bindings = (name: Call) => Native | null;
+
+/** The library's functions, each looked up once; null where this driver lacks it. */
+function bindings(library: ReturnType<Ffi['load']>): Bindings {
   const bound = new Map<Call, Native | null>();
-
-  function native(name: Call): Native | null {
+  return (name) => {
     let call = bound.get(name);
     if (call === undefined) {
       try {
         call = library.func(name, 'int', signatures[name]);
-      } catch {
+      } catch (error) {
+        if (name === 'nvmlInit_v2') throw error;
         call = null;
       }
       bound.set(name, call);
     }
     return call;
-  }
+  };
+}
 
+function aside(call: Native, ...args: Argument[]): Promise<number> {
+  return new Promise((done, failed) => {
+    if (call.async) call.async(...args, (error, status) => (error ? failed(error) : done(status)));
+    else done(call(...args));
+  });
+}
+
+function checkStarted(status: number): void {
+  if (status !== 0) throw new NvmlError('nvmlInit_v2', status);
+}
+
+/** 0 marks a device that fell off the bus: the others are still told. */
+const opened = (status: number | undefined, out: BigUint64Array): bigint => (status === 0 ? out[0]! : 0n);
+
+function deviceCount(native: Bindings): number {
+  const out = new Uint32Array(1);
+  return native('nvmlDeviceGetCount_v2')?.(out) === 0 ? out[0]! : 0;
+}
+
+function session(native: Bindings, handles: readonly bigint[]): Nvml {
   function ok(name: Call, ...args: Parameters<Native>): boolean {
     return native(name)?.(...args) === 0;
   }
@@ -125,19 +177,6 @@ function session(library: ReturnType<Ffi['load']>, status: number): Nvml {
   function string(name: Call, bytes: number, ...args: Parameters<Native>): string | null {
     const out = new Uint8Array(bytes);
     return ok(name, ...args, out, bytes) ? textOf(out) : null;
-  }
-
-  const handles = deviceHandles();
-
-  function deviceHandles(): readonly bigint[] {
-    const count = number('nvmlDeviceGetCount_v2') ?? 0;
-    const all: bigint[] = [];
-    for (let index = 0; index < count; index++) {
-      const out = new BigUint64Array(1);
-      // 0 marks a device that fell off the bus: the others are still told.
-      all.push(ok('nvmlDeviceGetHandleByIndex_v2', index, out) ? out[0]! : 0n);
-    }
-    return all;
   }
 
   function memory(handle: bigint): { total: number; free: number; used: number } | null {

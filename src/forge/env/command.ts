@@ -129,8 +129,8 @@ async function follow(
   ) {
     throw new ArgumentError({
       code: 'FORGE_OFFLINE',
-      message: 'the setting network.offline is on: nothing is downloaded',
-      fix: 'Switch it off with: gpuforge config set network.offline false.',
+      message: 'the network is off (network.offline or --offline): nothing is downloaded',
+      fix: 'Leave --offline out, or switch the setting off with: gpuforge config set network.offline false.',
       where: 'forge.env',
     });
   }

@@ -163,11 +163,11 @@ describe('gpuforge explain --fix', () => {
   async function fix(
     flags: ExplainFlags,
     answers: readonly RunResult[] = [],
-    options: { uid?: number; confirm?: boolean } = {},
+    options: { uid?: number; confirm?: boolean; error?: string; env?: Readonly<Record<string, string>> } = {},
   ) {
     const calls: string[][] = [];
     const ports = {
-      ...nodePorts({ env: { HOME: folder }, cacheFolder: join(folder, 'cache') }),
+      ...nodePorts({ env: { HOME: folder, ...options.env }, cacheFolder: join(folder, 'cache') }),
       user: { uid: options.uid ?? 1000, gids: [] },
       processes: {
         spawned: 0,
@@ -181,7 +181,7 @@ describe('gpuforge explain --fix', () => {
     const confirm = options.confirm === undefined ? undefined : async () => options.confirm!;
     await runExplain(
       ports,
-      [text],
+      [options.error ?? text],
       { machine: false, fix: true, ...flags },
       output,
       { isTTY: true, read: async () => '' },
@@ -190,6 +190,22 @@ describe('gpuforge explain --fix', () => {
     );
     return { calls, err: output.err };
   }
+
+  it('runs nothing that downloads where the network is off', async () => {
+    const error =
+      'RuntimeError: Numpy is not available: A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.2';
+    expect((await fix({ yes: true }, [], { error })).calls).toEqual([['python', '-m', 'pip', 'install', 'numpy<2']]);
+    const off = await fix({ yes: true }, [], { error, env: { GPUFORGE_OFFLINE: 'true' } });
+    expect(off.calls).toEqual([]);
+    expect(off.err).toMatch(/Not done: the network is off/);
+    // What needs no network is done all the same.
+    expect((await fix({ yes: true }, [], { env: { GPUFORGE_OFFLINE: 'true' } })).calls[0]).toEqual([
+      'python3',
+      '-m',
+      'venv',
+      '.venv',
+    ]);
+  });
 
   it('shows and does nothing without consent', async () => {
     const { calls, err } = await fix({});

@@ -54,6 +54,7 @@ export function runExplain(
         processes: ports.processes,
         yes: flags.yes ?? false,
         isRoot: ports.user?.uid === 0,
+        offline: settingOf<boolean>(config, 'network.offline'),
         confirm,
       });
     return found.length > 0 ? EXIT.done : EXIT.no;

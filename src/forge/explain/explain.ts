@@ -10,8 +10,9 @@ import { factValue, formatCc, type Machine, type Platform } from '../machine.ts'
 import { nameOfGpu } from '../resolve/facts.ts';
 import { resolve } from '../resolve/resolve.ts';
 import type { Resolution } from '../resolve/types.ts';
+import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
-import { clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD } from './clean.ts';
+import { COMPILER, clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD } from './clean.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
 import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
@@ -150,8 +151,9 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
     family = false,
   ): boolean => {
     const line = lineAt(text, offset);
-    if (RECORD.test(line) || (family && (NOTICE.test(line) || PROGRAMMER.test(line))) || entry.unless?.test(line))
-      return false;
+    if (RECORD.test(line) || entry.unless?.test(line)) return false;
+    if (family && (NOTICE.test(line) || PROGRAMMER.test(line))) return false;
+    if (family && COMPILER.test(line) && !buildCodes.has(entry.code)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     if (!best || base > best.score) best = { score: base, offset, groups, family };

@@ -1,5 +1,5 @@
 // `explain --fix`: the steps that are safe to automate, shown first and run on consent. Without a shell, one at a time, never
-// with root; the first failure ends it.
+// with root, never what downloads where the network is off; the first failure ends it.
 
 import type { ProcessPort } from '../ports.ts';
 import type { Output } from '../style.ts';
@@ -14,12 +14,19 @@ export interface RepairOptions {
   /** Consent given beforehand, by --yes. */
   readonly yes: boolean;
   readonly isRoot: boolean;
+  /** The setting network.offline: steps that download are not run. */
+  readonly offline: boolean;
   /** Asks a yes-or-no question; undefined when nobody can answer. */
   readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
 }
 
 export const automatic = (found: readonly Explanation[]): readonly RepairStep[] =>
   (found[0]?.fix ?? []).filter((step) => step.automatic && !step.needsRoot && step.command !== undefined);
+
+/** Installers fetch what they install; uv fetches a Python that is not there. */
+const downloads = ({ command = [] }: RepairStep): boolean =>
+  command.some((word) => ['install', 'sync', 'create'].includes(word)) ||
+  (command.includes('uv') && command.includes('--python'));
 
 /** True when all steps were done. Only the best explanation is acted on. */
 export async function repair(found: readonly Explanation[], output: Output, options: RepairOptions): Promise<boolean> {
@@ -32,6 +39,10 @@ export async function repair(found: readonly Explanation[], output: Output, opti
   for (const step of steps) output.warn(`  ${step.command!.map(shell).join(' ')}\n`);
   if (options.isRoot) {
     output.warn('Not done: this is root. Run it as yourself.\n');
+    return false;
+  }
+  if (options.offline && steps.some(downloads)) {
+    output.warn('Not done: the network is off (network.offline or --offline), and these steps download.\n');
     return false;
   }
   const agreed = options.yes || (options.confirm !== undefined && (await options.confirm('Do this? [y/N] ')));

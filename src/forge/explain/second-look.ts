@@ -5,8 +5,8 @@
 // equally near ones the narrower family. Only a short text is looked at this way. Python's plain exceptions are a programmer's business and count only where a
 // package of the GPU stack is asked for something that it does not have.
 
-import { type Family, joined } from './catalogue/families/index.ts';
-import { NOTICE, RECORD } from './clean.ts';
+import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
+import { COMPILER, NOTICE, RECORD } from './clean.ts';
 import { GPU_PACKAGES } from './packages.ts';
 
 export interface SecondLook {
@@ -64,16 +64,26 @@ function offsetsOf(lines: readonly string[]): readonly number[] {
 
 function nearest(lines: readonly string[], at: number): Family | undefined {
   const line = lines[at]!;
-  const fitting = joined.filter(({ trouble }) => caseless(trouble).test(line));
+  const compiler = COMPILER.test(line);
+  const fitting = joined.filter(
+    ({ code, trouble }) => caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
+  );
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
-      .map((i) => lines[i])
+      .map((i) => (i === at ? line : lines[i] && spoken(lines[i])))
       .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));
     const found = fitting.find(({ subject }) => around.some((other) => caseless(subject).test(other!)));
     if (found) return found;
   }
   return undefined;
 }
+
+/** A frame of a traceback tells who speaks; any other path is a name, and names tell nothing. */
+const spoken = (line: string): string =>
+  FRAME.test(line) ? line : line.replaceAll(/(?:[A-Za-z]:)?[\w.~@+-]*[\\/][^\s'",:;()]*/g, ' ');
+
+const FRAME =
+  /\bFile "|\bmake(?:\[\d+\])?: |(?:site|dist)-packages|^\s*(?:at|in|from) |#\d+ |\.\w{1,4}[:(]\d+|\+0x[0-9a-f]+/;
 
 const known = new Map<RegExp, RegExp>();
 

@@ -1,5 +1,7 @@
 // Values that error texts carry, whatever class they belong to. A value is taken from the text or is absent.
 
+import { cudaNames } from './cuda-names.ts';
+
 interface Extractor {
   readonly name: string;
   readonly re: RegExp;
@@ -98,11 +100,15 @@ const RENUMBERED: Readonly<Record<number, number>> = {
   77: 700,
 };
 
-/** CUDA error numbers that the text clearly gives as such, with their place. */
+/** CUDA errors that the text clearly gives as such, by number or by name, with their place. */
 export function cudaNumbers(text: string): readonly { readonly number: number; readonly offset: number }[] {
   const found = (patterns: readonly RegExp[], read: (number: number) => number) =>
     patterns.flatMap((re) =>
       [...text.matchAll(re)].slice(0, 50).map((match) => ({ number: read(Number(match[1])), offset: match.index })),
     );
-  return [...found(CUDA_NUMBERS, (number) => number), ...found(OLD_NUMBERS, (number) => RENUMBERED[number] ?? number)];
+  return [
+    ...found(CUDA_NUMBERS, (number) => number),
+    ...found(OLD_NUMBERS, (number) => RENUMBERED[number] ?? number),
+    ...cudaNames(text),
+  ];
 }

@@ -5,7 +5,8 @@
 // disturbs a run makes it longer; the others are running means that forget old ones. A slow first sample of a program is thrown
 // away (something was compiled). Looking up and learning allocate nothing.
 
-import { type KernelClass, kernelClasses, type Operation, operationTypes, type WorkItem } from './types.ts';
+import { operationTypes } from '../../base/operations.ts';
+import { type KernelClass, kernelClasses, type Operation, type WorkItem } from './types.ts';
 
 /** Samples of a program that are kept, and those of them that tell a change. */
 const recent = 8;

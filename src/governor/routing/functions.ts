@@ -1,7 +1,10 @@
 // The functions of `gpuforge/routing`, with checks of what they are given. The library itself calls them without.
 
+import { having, kindTable, oneOf } from '../../base/kinds.ts';
 import { layerKinds } from '../../base/layer-kinds.ts';
-import { checked, checkMethods, kindTable, plainKinds } from '../../base/signatures.ts';
+import { operationTypes } from '../../base/operations.ts';
+import { checked, checkMethods } from '../../base/signatures.ts';
+import { isDevice } from '../../devices/argument.ts';
 import * as curve from './curve.ts';
 import * as disk from './disk-store.ts';
 import { makingKinds, setupOptions } from './more-signatures.ts';
@@ -9,33 +12,16 @@ import * as opening from './open.ts';
 import * as options from './options.ts';
 import * as reason from './reason.ts';
 import * as store from './store.ts';
-import { operationTypes } from './types.ts';
 import * as work from './work.ts';
-
-const isObject = plainKinds.object.is;
-const having =
-  (...names: readonly string[]) =>
-  (v: unknown): boolean =>
-    isObject(v) && names.every((name) => name in (v as object));
 
 const kinds = kindTable({
   ...makingKinds,
-  device: {
-    is: (v: unknown) => isObject(v) && 'allocate' in (v as object) && 'caps' in (v as object),
-    words: 'a device',
-    many: 'devices',
-  },
-  known: {
-    is: (v: unknown) => isObject(v) && 'profile' in (v as object) && 'learned' in (v as object),
-    words: '{ profile, learned, measuredAt }',
-  },
+  device: isDevice,
+  known: having('{ profile, learned, measuredAt }', ['profile', 'learned']),
   env: layerKinds.environment,
-  curve: { is: having('x', 'y'), words: 'a curve of a profile: { x, y }' },
-  step: { is: having('kind', 'estimate'), words: 'a kernel or a routine', many: 'kernels and routines' },
-  named: {
-    is: (v: unknown) => operationTypes.some((t) => t === v),
-    words: `one of ${operationTypes.join(', ')}`,
-  },
+  curve: having('a curve of a profile: { x, y }', ['x', 'y']),
+  step: having('a kernel or a routine', ['kind', 'estimate'], 'kernels and routines'),
+  named: oneOf(operationTypes),
   never: { is: (v: unknown) => v === false, words: 'false' },
 });
 

@@ -1,5 +1,6 @@
 // Routing: where work runs, and why there. The entry `gpuforge/routing`, for tools that calibrate, explain or simulate it.
 
+export * from '../../base/operations.ts';
 export type { CalibrateOptions, CalibrationProgress } from './calibrate.ts';
 export type { Curve } from './curve.ts';
 export * from './functions.ts';

@@ -1,6 +1,6 @@
 // What is taken by those who make routers of their own: not loaded by pages that only have a runtime.
 
-import { isPlain, kindTable, plainKinds } from '../../base/signatures.ts';
+import { isPlain, kindTable, plainKinds } from '../../base/kinds.ts';
 import { routingKinds } from './signatures.ts';
 
 export const makingKinds = kindTable({

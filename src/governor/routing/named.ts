@@ -1,7 +1,8 @@
 // Calls of which only the name and the size are known, as users ask about them: what they would need, as a request.
 
+import { type OperationType, operationTypes } from '../../base/operations.ts';
 import type { DeviceId } from '../../devices/device.ts';
-import { type OperationType, operationTypes, type RouteRequest } from './types.ts';
+import type { RouteRequest } from './types.ts';
 import { traitsOf, typicalWork } from './work.ts';
 
 /** Data of which only the size matters. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { operationTypes } from '../../base/operations.ts';
 import { Router } from './router.ts';
 import { applyRules, ruleTable } from './rules.ts';
-import { operationTypes } from './types.ts';
 
 const withGpu = new Router({ mode: 'rules' }, new Map(), { devices: ['cpu', 'cuda:0'], hosts: ['cpu'] });
 const withoutGpu = new Router({ mode: 'rules' }, new Map(), { devices: ['cpu'], hosts: ['cpu'] });

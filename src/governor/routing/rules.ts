@@ -3,7 +3,8 @@
 // This is mode `rules`, and what is done before the machine was measured. The decision is a list of named rules; the first
 // that applies decides. "Elements" of a matrix product are those of one operand.
 
-import type { KernelClass, Operation, OperationType, Outcome } from './types.ts';
+import type { OperationType } from '../../base/operations.ts';
+import type { KernelClass, Operation, Outcome } from './types.ts';
 
 /** How much faster a GPU is taken to be once the work is large enough. No figure is claimed: measured mode measures. */
 export type Gain = 'large' | 'clear' | 'some' | 'none';

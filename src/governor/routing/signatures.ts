@@ -1,6 +1,6 @@
 // What the methods of a router take that users call. How signatures are written: base/signatures.ts.
 
-import { type Kinds, kindTable, plainKinds } from '../../base/signatures.ts';
+import { type Kinds, kindTable, plainKinds } from '../../base/kinds.ts';
 
 const isObject = plainKinds.object.is;
 

@@ -3,10 +3,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { cpuProfile, gpuProfile, randomFrom } from '../../../test/support/routing.ts';
+import { type OperationType, operationTypes } from '../../base/operations.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { CostModel } from './model.ts';
 import { Router } from './router.ts';
-import { type OperationType, operationTypes, type RouteRequest } from './types.ts';
+import type { RouteRequest } from './types.ts';
 import { typicalWork } from './work.ts';
 
 const devices = ['cpu', 'cuda:0'] as const;

@@ -1,22 +1,7 @@
 // The words of routing: what is to be done, where it could be done, what that would cost, and what was decided.
 
+import type { OperationType } from '../../base/operations.ts';
 import type { DeviceId } from '../../devices/device.ts';
-
-/** Operations that callers name: by `rt.scope({ op })`, or when they ask the router about a call. The router guesses none of them. */
-export const operationTypes = [
-  'matrix_multiply',
-  'matrix_add',
-  'element_wise',
-  'reduction',
-  'transform',
-  'graph_algorithm',
-  'random_generation',
-  'lattice_creation',
-  'path_finding',
-  'unknown',
-] as const;
-
-export type OperationType = (typeof operationTypes)[number];
 
 export type Outcome = 'gpu_optimal' | 'gpu_acceptable' | 'cpu_optimal' | 'cpu_acceptable' | 'no_preference';
 

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
+import { operationTypes } from '../../base/operations.ts';
 import { estimateKernel } from '../../kernel/estimate.ts';
 import { type Expr, Exprs } from '../../kernel/expr.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import { probes } from './probes.ts';
-import { kernelClasses, operationTypes } from './types.ts';
+import { kernelClasses } from './types.ts';
 import { operationOf, typicalWork, workOf } from './work.ts';
 
 const b = new Exprs();

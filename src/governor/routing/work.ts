@@ -1,10 +1,11 @@
 // From kernels and routines to what the cost model needs to know of them.
 
+import type { OperationType } from '../../base/operations.ts';
 import { sizeOf } from '../../base/shape.ts';
 import type { Expr } from '../../kernel/expr.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { below } from '../../kernel/walk.ts';
-import type { KernelClass, Operation, OperationType, WorkItem } from './types.ts';
+import type { KernelClass, Operation, WorkItem } from './types.ts';
 
 /** Additions per element from which a kernel's arithmetic, not its memory traffic, is what takes the time. */
 const heavyFlops = 12;

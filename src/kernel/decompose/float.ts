@@ -138,6 +138,13 @@ export class Float {
     return this.mul(this.mul(x, this.fromBits(this.iadd(rest, one))), this.fromBits(this.iadd(half, one)));
   }
 
+  /** The same where x, 2^n and the result are neither subnormal nor infinite. */
+  scaleNormal(x: Expr, n: Expr): Expr {
+    const { mantissa, bias } = this.format;
+    const power = this.iadd(this.shl(n, mantissa), this.int(BigInt(bias) << BigInt(mantissa)));
+    return this.mul(x, this.fromBits(power));
+  }
+
   /** Bits of a value. */
   get width(): 32 | 64 {
     return this.type === 'f32' ? 32 : 64;

@@ -13,8 +13,9 @@ import { Lowering, type Native } from './lowering.ts';
 
 export { accuracy } from './accuracy.ts';
 
-export function decompose(kernel: Kernel, native: Native): Kernel {
-  const b = new Lowering(native);
+/** `skipsArms`: as the capability of that name. */
+export function decompose(kernel: Kernel, native: Native, skipsArms = false): Kernel {
+  const b = new Lowering(native, skipsArms);
   const types = kernel.accumulators.map(combineType);
   const rewrite = lowering(b, (e) => {
     if (e.kind !== 'acc' || types[e.slot] === kernel.accumulators[e.slot]!.type) return undefined;

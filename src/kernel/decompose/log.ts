@@ -36,20 +36,25 @@ const tables: Readonly<Record<FloatType, Table>> = {
   },
 };
 
-interface Split {
+export interface Split {
   /** x = 2^k · m with √½ ≤ m < √2. */
   readonly k: Expr;
   readonly m: Expr;
-  readonly kBits: Expr;
 }
 
 export function split(f: Float, x: Expr): Split {
   const { mantissa, smallestNormal } = f.format;
   const small = f.lt(x, smallestNormal);
-  const bits = f.bits(f.where(small, f.mul(x, 2 ** mantissa), x));
-  const kBits = f.shr(f.isub(bits, f.int(sqrtHalfBits[f.type])), mantissa);
-  const m = f.fromBits(f.isub(bits, f.shl(kBits, mantissa)));
-  return { k: f.sub(f.fromInt(kBits), f.where(small, mantissa, 0)), m, kBits };
+  const { k, m } = splitNormal(f, f.where(small, f.mul(x, 2 ** mantissa), x));
+  return { k: f.sub(k, f.where(small, mantissa, 0)), m };
+}
+
+/** The same of a number that is not subnormal. */
+export function splitNormal(f: Float, x: Expr): Split {
+  const { mantissa } = f.format;
+  const bits = f.bits(x);
+  const k = f.shr(f.isub(bits, f.int(sqrtHalfBits[f.type])), mantissa);
+  return { k: f.fromInt(k), m: f.fromBits(f.isub(bits, f.shl(k, mantissa))) };
 }
 
 const sqrtHalfBits: Readonly<Record<FloatType, bigint>> = { f32: 0x3f3504f3n, f64: 0x3fe6a09e667f3bcdn };

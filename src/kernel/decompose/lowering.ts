@@ -18,12 +18,15 @@ const exactOps = new Set<AluOp>(['neg', 'abs', 'max', 'min', 'where', 'floor', '
 
 export class Lowering extends Exprs {
   readonly #native: Native;
+  /** The device skips costly arms of choices that nothing takes: what is rare may cost as much as it likes. */
+  readonly skips: boolean;
   /** The f32 form of halves whose f32 form is at hand and exact. */
   readonly #wide = new Map<Expr, Expr>();
 
-  constructor(native: Native) {
+  constructor(native: Native, skips = false) {
     super();
     this.#native = native;
+    this.skips = skips;
   }
 
   override raw(op: AluOp, src: readonly Expr[]): Expr {

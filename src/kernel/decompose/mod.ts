@@ -1,7 +1,9 @@
-// Float modulus with the sign of the divisor, exact for every pair: long division of the mantissas.
+// Float modulus with the sign of the divisor, exact for every pair.
 //
-// With a = ma·2^ea and b = mb·2^eb the remainder is (ma·2^(ea-eb) mod mb)·2^eb. The power is taken in over steps of half a
-// mantissa: in each, the quotient and its products with the halves of mb are exact.
+// A quotient of half a mantissa at most has exact products with the halves of the divisor: one division does. Larger ones take a
+// long division of the mantissas: with a = ma·2^ea and b = mb·2^eb the remainder is (ma·2^(ea-eb) mod mb)·2^eb, and the power is
+// taken in over steps of half a mantissa. Both are computed and one is chosen; a device may skip the second where no quotient is
+// large: its subexpressions are used only under `where(far, …)`.
 
 import type { Expr } from '../expr.ts';
 import type { Float } from './float.ts';
@@ -24,19 +26,36 @@ function parts(f: Float, x: Expr): Parts {
   return { mantissa: whole, exponent };
 }
 
+/** What is left of a number by a divisor, for quotients of half a mantissa at most. */
+function remainderBy(f: Float, divisor: Expr): (r: Expr) => Expr {
+  const high = f.head(divisor);
+  const low = f.sub(divisor, high);
+  return (r) => {
+    // Rounded division gives the quotient, or one more; so the difference is off by the divisor at most.
+    const q = f.floor(f.div(r, divisor));
+    const rest = f.sub(f.sub(r, f.mul(q, high)), f.mul(q, low));
+    return f.where(f.lt(rest, 0), f.add(rest, divisor), rest);
+  };
+}
+
 /** The remainder of |a| by |b|, both positive and finite. */
 function remainder(f: Float, a: Expr, b: Expr): Expr {
+  const { bias } = f.format;
+  // Products with one more than the quotient must not overflow either.
+  const limit = f.min(f.mul(b, 2 ** stepOf(f)), 2 ** (bias - 1));
+  const result = f.where(f.lt(limit, a), longDivision(f, a, b), remainderBy(f, b)(a));
+  return f.where(f.lt(a, b), a, result);
+}
+
+/** Bits of a quotient whose products with half a mantissa are exact. */
+const stepOf = (f: Float): number => (f.format.mantissa + 1) >> 1;
+
+/** The remainder where |a| is larger. */
+function longDivision(f: Float, a: Expr, b: Expr): Expr {
   const { mantissa, bias } = f.format;
-  const step = (mantissa + 1) >> 1;
+  const step = stepOf(f);
   const [x, y] = [parts(f, a), parts(f, b)];
-  const high = f.head(y.mantissa);
-  const low = f.sub(y.mantissa, high);
-  const wrap = (r: Expr): Expr => {
-    // Rounded division gives the quotient, or one more; so the difference is off by the divisor at most.
-    const q = f.floor(f.div(r, y.mantissa));
-    const rest = f.sub(f.sub(r, f.mul(q, high)), f.mul(q, low));
-    return f.where(f.lt(rest, 0), f.add(rest, y.mantissa), rest);
-  };
+  const wrap = remainderBy(f, y.mantissa);
   const distance = f.fromInt(f.isub(x.exponent, y.exponent));
   const full = f.floor(f.mul(f.max(distance, 0), 1 / step));
   const first = f.sub(f.max(distance, 0), f.mul(full, step));
@@ -44,8 +63,7 @@ function remainder(f: Float, a: Expr, b: Expr): Expr {
   r = wrap(f.scale(r, f.b.cast(f.format.int, first)));
   const steps = Math.ceil((2 * bias + mantissa) / step);
   for (let i = 0; i < steps; i++) r = f.where(f.lt(i, full), wrap(f.mul(r, 2 ** step)), r);
-  const result = f.scale(r, f.isub(y.exponent, f.int(bias + mantissa)));
-  return f.where(f.lt(a, b), a, result);
+  return f.scale(r, f.isub(y.exponent, f.int(bias + mantissa)));
 }
 
 export function mod(f: Float, a: Expr, b: Expr): Expr {

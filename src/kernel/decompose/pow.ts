@@ -1,11 +1,14 @@
 // pow: 2^(y·log2 x), with log2 x to well more than the precision of the type.
 //
 // Numbers are pairs of a head (half the bits, so that products of heads are exact) and a tail.
+//
+// Zeros, negative numbers, infinities, subnormals and results out of range take as much work again. Where a device skips what no
+// element takes, that is behind a choice of its own; both ways give the same bits.
 
 import type { Expr } from '../expr.ts';
 import { expTail } from './exp.ts';
 import type { Float, FloatType } from './float.ts';
-import { split } from './log.ts';
+import { type Split, split, splitNormal } from './log.ts';
 
 interface Table {
   /** 2·artanh(s) = ⅔·s·(3 + s² + s⁴·P(s²)). */
@@ -44,10 +47,9 @@ const tables: Readonly<Record<FloatType, Table>> = {
 
 type Pair = readonly [Expr, Expr];
 
-/** log2 of a positive finite number. */
-function log2Pair(f: Float, x: Expr): Pair {
+/** log2 of a positive finite number, which was split. */
+function log2Pair(f: Float, { k, m }: Split): Pair {
   const t = tables[f.type];
-  const { k, m } = split(f, x);
   const y = f.sub(m, 1);
   const sum = f.add(y, 2);
   const reciprocal = f.div(1, sum);
@@ -73,33 +75,61 @@ function log2Pair(f: Float, x: Expr): Pair {
   return [total, f.sub(low, f.sub(f.sub(total, k), high))];
 }
 
+/** y·log2 x. */
+function exponentOf(f: Float, y: Expr, [logHead, logTail]: Pair): Pair {
+  const yHead = f.head(y);
+  return [f.mul(yHead, logHead), f.add(f.mul(f.sub(y, yHead), logHead), f.mul(y, logTail))];
+}
+
+/** 2^(high + low), without what is taken off in whole powers. */
+function exp2Reduced(f: Float, high: Expr, low: Expr): Expr {
+  const t = tables[f.type];
+  const head = f.head(f.add(high, low));
+  const tail = f.sub(low, f.sub(head, high));
+  const u = f.mul(head, t.ln2[0]);
+  const v = f.add(f.mul(tail, t.ln2[0] + t.ln2[1]), f.mul(head, t.ln2[1]));
+  // e^(u + v) = 1 + u + (v + what follows), the small parts first: only the last two sums round where it counts.
+  const rest = f.add(v, expTail(f, f.add(u, v)));
+  return f.add(f.add(u, rest), 1);
+}
+
 /** 2^(high + low). */
-function exp2Pair(f: Float, high: Expr, low: Expr): Expr {
+function exp2Pair(f: Float, [high, low]: Pair): Expr {
   const t = tables[f.type];
   const sum = f.add(high, low);
   const bounded = f.min(f.max(sum, t.lowest), t.highest);
   const inside = f.eq(sum, bounded);
   const { n, bits } = f.nearest(bounded);
-  const h = f.where(inside, f.sub(high, n), 0);
-  const l = f.where(inside, low, 0);
-  const head = f.head(f.add(h, l));
-  const tail = f.sub(l, f.sub(head, h));
-  const u = f.mul(head, t.ln2[0]);
-  const v = f.add(f.mul(tail, t.ln2[0] + t.ln2[1]), f.mul(head, t.ln2[1]));
-  // e^(u + v) = 1 + u + (v + what follows), the small parts first: only the last two sums round where it counts.
-  const rest = f.add(v, expTail(f, f.add(u, v)));
-  return f.scale(f.add(f.add(u, rest), 1), bits);
+  return f.scale(exp2Reduced(f, f.where(inside, f.sub(high, n), 0), f.where(inside, low, 0)), bits);
 }
 
 export function pow(f: Float, x: Expr, y: Expr): Expr {
+  return f.b.skips ? f.where(...ordinary(f, x, y)) : anyPower(f, x, y);
+}
+
+/**
+ * Whether x or the result may be anything but a positive number of full precision, told from the exponent of x so that it is known soon;
+ * the power if so, and if not. The condition compares integers: NaN is above all of them.
+ */
+function ordinary(f: Float, x: Expr, y: Expr): readonly [Expr, Expr, Expr] {
+  const { mantissa, bias, uint } = f.format;
+  const parts = splitNormal(f, x);
+  const [high, low] = exponentOf(f, y, log2Pair(f, parts));
+  const { n, bits } = f.nearest(f.add(high, low));
+  const power = f.scaleNormal(exp2Reduced(f, f.sub(high, n), low), bits);
+  const unit = 1n << BigInt(mantissa);
+  const fromSmallest = f.b.bitcast(uint, f.isub(f.bits(x), f.int(unit)));
+  const normal = f.b.alu('lt', fromSmallest, f.b.const(uint, BigInt(2 * bias) * unit));
+  const most = f.mul(f.abs(y), f.add(f.abs(parts.k), 0.5));
+  const reach = f.b.alu('where', normal, f.bits(most), f.int(f.signBit ^ -1n));
+  return [f.b.alu('lt', f.bits(bias - 2), reach), anyPower(f, x, y), power];
+}
+
+function anyPower(f: Float, x: Expr, y: Expr): Expr {
   const t = tables[f.type];
   const a = f.abs(x);
   const exponent = f.min(f.max(y, -t.largestY), t.largestY);
-  const [logHead, logTail] = log2Pair(f, a);
-  const yHead = f.head(exponent);
-  const high = f.mul(yHead, logHead);
-  const low = f.add(f.mul(f.sub(exponent, yHead), logHead), f.mul(exponent, logTail));
-  const power = exp2Pair(f, high, low);
+  const power = exp2Pair(f, exponentOf(f, exponent, log2Pair(f, split(f, a))));
 
   const zero = f.eq(a, 0);
   const infinite = f.eq(a, Number.POSITIVE_INFINITY);

@@ -1,7 +1,7 @@
 // What the test page runs: the device checks, in the browser, with the results left for the test to read.
 
 import { openWebGpuDevices } from '../../../src/devices/webgpu/open.ts';
-import { checksToRun } from '../checks/index.ts';
+import { checksFor, forGpus } from '../checks/index.ts';
 
 export interface PageResult {
   readonly device: string;
@@ -16,11 +16,11 @@ declare global {
 }
 
 globalThis.runChecks = async (group, nth) => {
-  const { devices, refused } = await openWebGpuDevices();
+  const { devices, refused } = await openWebGpuDevices(group === forGpus ? { plans: 'gpu' } : {});
   const device = devices[0];
   if (!device) throw new Error(refused.map((r) => `${r.reason}; ${r.fix}`).join('\n'));
   const result: PageResult = { device: device.caps.name, passed: [], skipped: [], failed: [] };
-  for (const c of checksToRun(group, nth === 1).filter((_, i) => i % nth === 0)) {
+  for (const c of checksFor(group, nth === 1).filter((_, i) => i % nth === 0)) {
     const name = `${group}: ${c.name}`;
     if (!device.caps.dtypes.has(c.needs)) {
       result.skipped.push(name);

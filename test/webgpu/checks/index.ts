@@ -12,8 +12,16 @@ import { runtime } from './runtime.ts';
 /** Checks for devices with the plans for GPUs. */
 export const gpuChecks = (all: boolean): readonly Check[] => [
   ...onChip.filter((c) => all || !c.repeats),
+  ...routines.filter((c) => c.name.startsWith('deep products') && (all || !c.repeats)),
   ...routines.filter((c) => c.name.startsWith('scan ') && all),
 ];
+
+/** The name of the group above. */
+export const forGpus = 'for GPUs';
+
+/** The checks of any group. */
+export const checksFor = (group: string, all: boolean): readonly Check[] =>
+  group === forGpus ? gpuChecks(all) : checksToRun(group, all);
 
 /** The checks that `npm test` runs: all but the slow ones that repeat another. */
 export const checksToRun = (group: string, all: boolean): readonly Check[] =>

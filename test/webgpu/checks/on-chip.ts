@@ -1,15 +1,15 @@
-// Kernels that keep data on the chip, beside the reference: squares of transposes, stacks of rows, attention. For devices with the plans for GPUs.
+// Kernels that keep data on the chip, beside the reference: squares of transposes, stacks of rows, attention, sorts and selections. For devices with the plans for GPUs.
 
 import type { DType } from '../../../src/base/dtype.ts';
 import type { Device } from '../../../src/devices/device.ts';
 import { isPacked } from '../../../src/devices/webgpu/wgsl/types.ts';
 import { decompose, decomposeEpilogue } from '../../../src/kernel/decompose/index.ts';
-import type { Attention, Routine } from '../../../src/kernel/kernel.ts';
+import type { Attention, Routine, Sort, TopK } from '../../../src/kernel/kernel.ts';
 import { attentionCases } from '../../gpu/attention.ts';
 import { routineData } from '../../gpu/check.ts';
 import { movementCases } from '../../gpu/corpus.ts';
 import { difference, fill } from '../../gpu/data.ts';
-import type { RoutineCase } from '../../gpu/routines.ts';
+import { type RoutineCase, routineCases } from '../../gpu/routines.ts';
 import { decomposed, rowsCases } from '../../gpu/rows.ts';
 import { assert, type Check, check, expected, runOn, upload } from '../support.ts';
 
@@ -29,6 +29,12 @@ const soon = new Set([
   'spread_f32_128x1000',
   'spread_f32_3x100x64_beside',
   'attention_f32_3x70x45x32x24_causal_333',
+  'topk7_f32_13x100_down',
+  'topk7_u8_13x100_up',
+  'topk16_f32_70x1000_down',
+  'topk49to51_f32_13x100_up',
+  'topk8000to8001_u8_2x16384_down',
+  'topk100_f32_2x70000_up',
 ]);
 
 const squares = movementCases().flatMap((c) => {
@@ -101,4 +107,10 @@ const attentions = attentionCases().flatMap((c) => {
   );
 });
 
-export const onChip: Check[] = [...squares, ...rows, ...attentions];
+const orders = routineCases().flatMap((c) => {
+  const { op, name, type } = c.routine as Sort | TopK;
+  if ((op !== 'topk' && op !== 'sort') || !types.includes(type)) return [];
+  return check(name, (device) => agrees(device, c, c.routine), type, !soon.has(name));
+});
+
+export const onChip: Check[] = [...squares, ...rows, ...attentions, ...orders];

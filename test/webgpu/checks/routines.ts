@@ -172,6 +172,36 @@ matmuls.push(
       await matmulAgrees(device, w, (v, i) => (apply(v, i) > 0.25 ? 1 : 0), [bytesOf('f32', biases)], [0.5]);
     }
   }),
+  ...(['f32', 'f16', 'i32', 'u32', 'u8'] as const).map((type) =>
+    check(
+      `deep products of ${type}: several workgroups share the depth where the adapter is a GPU`,
+      async (device) => {
+        for (const [m, n, k, more] of [
+          [17, 70, 1030, { transposeA: true }],
+          [64, 64, 544, { transposeB: true }],
+          [65, 9, 515, { batch: 2, batchB: 1 }],
+        ] as const) {
+          const w = matmulOf(type, m, n, k, more);
+          const cut = device.prepare(w).source.includes(`${w.name}_finish`);
+          const owned = type === 'u8' && n % 4 !== 0;
+          assert(cut === (owned || device.caps.routines.has('rows')), `${w.name} is ${cut ? '' : 'not '}cut`);
+          await matmulAgrees(device, w);
+        }
+        if (type !== 'f32') return;
+        const e = new Exprs();
+        const [n, bias] = [33, e.load('f32', 0, e.axis(2, 33))];
+        const biases = small('f32', n, 5);
+        const above: Epilogue = {
+          inputs: [{ type: 'f32', elements: n }],
+          scalars: ['f32'],
+          output: { type: 'bool', value: e.alu('lt', e.scalar('f32', 0), e.alu('add', e.acc('f32', 0), bias)) },
+        };
+        const w = matmulOf('f32', 40, n, 700, { epilogue: above });
+        await matmulAgrees(device, w, (v, i) => (v + biases[i % n]! > 0.25 ? 1 : 0), [bytesOf('f32', biases)], [0.25]);
+      },
+      type,
+    ),
+  ),
   check('matmul passes NaN and infinity on', async (device) => {
     const w = matmulOf('f32', 32, 32, 32);
     const a = small('f32', 1024, 1);

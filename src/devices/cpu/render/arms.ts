@@ -14,7 +14,7 @@ const worthBranch = 60;
 
 /** What is computed only where a condition holds. */
 export interface Arms {
-  /** Choices that can be made behind the branch: what they take otherwise needs no other choice by the condition. */
+  /** Choices that can be made behind the branch: what they take otherwise is short, and needs no other choice by the condition. */
   readonly choices: readonly Alu[];
   /** First arms of the other choices. */
   readonly values: readonly Expr[];
@@ -25,7 +25,11 @@ export interface Arms {
 /** The arms below these roots that are worth a branch, by their condition. */
 export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
   const byCondition = new Map<Expr, Alu[]>();
+  const users = new Map<Expr, number>();
+  const used = (e: Expr): void => void users.set(e, (users.get(e) ?? 0) + 1);
+  roots.forEach(used);
   for (const e of below(roots)) {
+    operands(e).forEach(used);
     if (!isChoice(e)) continue;
     const list = byCondition.get(e.src[0]!);
     if (list) list.push(e);
@@ -33,17 +37,41 @@ export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
   }
   const found = new Map<Expr, Arms>();
   for (const [condition, all] of byCondition) {
-    const arms = new Set(all.map((e) => e.src[1]!));
-    if (costOf(below([...arms])) < worthBranch) continue;
-    const always = without(roots, condition, arms);
-    const costly = all.filter((e) => !always.has(e.src[1]!));
-    const own = [...below(costly.map((e) => e.src[1]!))].filter((e) => !always.has(e));
+    const own = ownOf(all, users);
     if (costOf(own) < worthBranch) continue;
-    const choices = costly.filter((e) => always.has(e) && !reaches(e.src[2]!, condition));
+    const costly = all.filter((e) => own.has(e.src[1]!));
+    const nested = (e: Alu): boolean => all.length > 1 && reaches(e.src[2]!, condition);
+    const choices = costly.filter((e) => !own.has(e) && !nested(e) && isShort(e.src[2]!));
     const rest = costly.filter((e) => !choices.includes(e)).map((e) => e.src[1]!);
-    found.set(condition, { choices, values: [...new Set(rest)], own });
+    found.set(condition, { choices, values: [...new Set(rest)], own: [...own] });
   }
   return found;
+}
+
+/** Whether a value is soon there: a branch that has to wait for long work keeps the processor from going on with the next elements. */
+const isShort = (value: Expr): boolean => costOf(below([value])) <= worthBranch;
+
+/**
+ * What nothing needs but the first arms of some choices: the arms are given up, then whatever has lost its last user. This takes time
+ * in proportion to what is found, not to all there is: a remainder of f64 alone has eighty such arms, one within the other.
+ */
+function ownOf(choices: readonly Alu[], users: ReadonlyMap<Expr, number>): Set<Expr> {
+  const left = new Map<Expr, number>();
+  const own = new Set<Expr>();
+  const given = choices.map((e) => e.src[1]!);
+  const chosen = new Set(choices);
+  for (let e = given.pop(); e; e = given.pop()) {
+    const rest = (left.get(e) ?? users.get(e)!) - 1;
+    left.set(e, rest);
+    if (rest > 0) continue;
+    own.add(e);
+    // The arm of a choice that is itself given up was given up at the start.
+    const choice = chosen.has(e as Alu);
+    operands(e).forEach((s, i) => {
+      if (!choice || i !== 1) given.push(s);
+    });
+  }
+  return own;
 }
 
 /** Whether a value needs a choice by the condition. */
@@ -57,19 +85,6 @@ function isChoice(e: Expr): e is Alu {
   if (e.kind !== 'alu' || e.op !== 'where' || e.type === 'bool' || e.type === 'index') return false;
   const compared = e.src[0]!.kind === 'alu' ? e.src[0]!.src[0]! : null;
   return compared !== null && compared.type !== 'bool' && widthOf(compared.type) === widthOf(e.type);
-}
-
-/** What is reached without the arms of the choices by a condition. */
-function without(roots: readonly Expr[], condition: Expr, arms: ReadonlySet<Expr>): Set<Expr> {
-  const seen = new Set<Expr>();
-  const stack = [...roots];
-  for (let e = stack.pop(); e; e = stack.pop()) {
-    if (seen.has(e)) continue;
-    seen.add(e);
-    const skips = isChoice(e) && e.src[0] === condition && arms.has(e.src[1]!);
-    stack.push(...operands(e).filter((_, i) => !skips || i !== 1));
-  }
-  return seen;
 }
 
 /** The work of expressions, in units of one addition. */

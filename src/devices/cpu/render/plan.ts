@@ -48,14 +48,18 @@ export function survey(roots: readonly Expr[]): Survey {
   return { loads, cost, branches: arms.length > 0, widest, narrowest };
 }
 
+/** Work of one element, in units of one addition, whose latency it takes many parts to hide. */
+const longChain = 60;
+
 /** Element counts of the bodies of a vector loop, largest first, ending in 1. */
 export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   const widest = Math.max(s.widest, ...widths);
   if (widest === 8) return [64, 16, 1];
   const one = 128 / widest;
   // The engine interleaves the parts of a body, which hides the latency of long chains of operations; a processor looks too short a way
-  // ahead to do that by itself. More parts than registers can hold, or many copies of what is rarely done, do not pay.
-  const unroll = s.cost > 300 ? 1 : s.cost > 200 || s.branches ? 2 : 4;
+  // ahead to do that by itself. More parts than registers can hold do not pay, nor do many copies of what is rarely done beside short chains.
+  const short = s.branches && s.cost < longChain;
+  const unroll = s.cost > 300 ? 1 : s.cost > 200 || short ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 

@@ -8,7 +8,7 @@
 import { linear } from '../../../kernel/bounds.ts';
 import type { Alu, Expr, Exprs } from '../../../kernel/expr.ts';
 import { fromLinear } from '../../../kernel/simplify.ts';
-import { operands } from '../../../kernel/walk.ts';
+import { below, operands } from '../../../kernel/walk.ts';
 
 /** A tree of cases around loops over parts of the vector axis. */
 export type Case =
@@ -47,8 +47,13 @@ export function loopsOf(c: Case): Extract<Case, { kind: 'loop' }>[] {
 const maxCases = 24;
 const maxDynamic = 8;
 
+/** Operations in all cases together. Engines take 50,000 locals in a function, and each case is rendered for several numbers of lanes. */
+const maxOperations = 8000;
+
 export function casesOf(roots: readonly Expr[], at: Situation): Case {
-  return branches(roots, at, maxDynamic);
+  let operations = 1;
+  for (const e of below(roots)) if ((e.kind === 'alu' || e.kind === 'cast') && e.type !== 'index') operations++;
+  return branches(roots, at, maxDynamic, maxOperations / operations);
 }
 
 /** Rebuilds expressions with some conditions replaced; `changed` hears of loads whose gate is another one now. */
@@ -99,16 +104,16 @@ function rebuild(b: Exprs, e: Expr, memo: Map<Expr, Expr>, changed: (load: Expr)
   return made;
 }
 
-function branches(roots: readonly Expr[], at: Situation, budget: number): Case {
-  const condition = budget > 1 ? rowCondition(roots, at) : undefined;
-  if (!condition) return ranges(roots, at);
+function branches(roots: readonly Expr[], at: Situation, budget: number, room: number): Case {
+  const condition = budget > 1 && room >= 2 ? rowCondition(roots, at) : undefined;
+  if (!condition) return ranges(roots, at, room);
   const side = (value: number): Expr[] =>
     substitute(at.exprs, roots, new Map([[condition, at.exprs.const('bool', value)]]), at.pin);
   return {
     kind: 'branch',
     condition,
-    yes: branches(side(1), at, budget / 2),
-    no: branches(side(0), at, budget / 2),
+    yes: branches(side(1), at, budget / 2, room / 2),
+    no: branches(side(0), at, budget / 2, room / 2),
   };
 }
 
@@ -143,12 +148,12 @@ interface Threshold {
   readonly at: number | Expr;
 }
 
-function ranges(roots: readonly Expr[], at: Situation): Case {
+function ranges(roots: readonly Expr[], at: Situation, room: number): Case {
   const found = thresholds(roots, at);
   const fixed = found.filter((t) => typeof t.at === 'number');
   const inside = new Set(fixed.map((t) => t.at as number).filter((t) => t > 0 && t < at.size));
   const cuts = [0, ...[...inside].sort((a, b) => a - b), at.size];
-  if (cuts.length - 1 > maxCases) return { kind: 'loop', from: 0, to: at.size, roots };
+  if (cuts.length - 1 > Math.min(maxCases, Math.max(1, room))) return { kind: 'loop', from: 0, to: at.size, roots };
   const loops: { from: number; to: number; roots: readonly Expr[] }[] = [];
   for (let i = 0; i + 1 < cuts.length; i++) {
     const [from, to] = [cuts[i]!, cuts[i + 1]!];
@@ -159,7 +164,7 @@ function ranges(roots: readonly Expr[], at: Situation): Case {
     if (last?.roots.every((r, k) => r === specialised[k])) last.to = to;
     else loops.push({ from, to, roots: specialised });
   }
-  const budget = Math.max(1, Math.floor(maxDynamic / loops.length));
+  const budget = Math.max(1, Math.floor(Math.min(maxDynamic, room) / loops.length));
   const cases = loops.map((l) => dynamic(l.roots, l.from, l.to, at, budget));
   return cases.length === 1 ? cases[0]! : { kind: 'sequence', cases };
 }

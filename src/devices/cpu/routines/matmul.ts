@@ -3,7 +3,7 @@
 // f16, bf16, u8 and bool are computed in a wider type: the operands are converted first and the product is converted
 // back, by ordinary kernels. Integers wrap, so u8 may be computed modulo 2^32; a bool product is whether any pair was true.
 
-import { byteSize, type DType, type TypedArray } from '../../../base/dtype.ts';
+import { byteSize, type DType } from '../../../base/dtype.ts';
 import { asReduction } from '../../../kernel/dot.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import { stage, unstage } from '../arguments.ts';
@@ -91,23 +91,26 @@ class TinyMatmul implements CpuProgram {
   readonly scalars = 0;
   readonly #routine: Matmul;
   readonly #engine: WasmEngine;
+  readonly #loop: TinyLoop<never>;
 
   constructor(routine: Matmul, engine: WasmEngine) {
     this.name = routine.name;
     this.needs = sizes(routine);
     this.#routine = routine;
     this.#engine = engine;
+    this.#loop = tinyLoops[routine.type]!;
     this.source = `;; interpreted: ${routine.batch} × ${routine.m}×${routine.k} · ${routine.k}×${routine.n}\n`;
   }
 
   run(buffers: readonly CpuBuffer[]): void {
-    const { type } = this.#routine;
-    const view = viewOf[type];
-    const shift = byteSize(type);
+    const r = this.#routine;
     const { views } = this.#engine.memory;
-    const [a, b, c] = buffers.map((x) => view(x.small ?? views)) as [TypedArray, TypedArray, TypedArray];
-    const [atA, atB, atC] = buffers.map((x) => x.address / shift) as [number, number, number];
-    tinyLoops[type]!(this.#routine, a as never, atA, b as never, atB, c as never, atC);
+    const [a, b, c] = buffers as [CpuBuffer, CpuBuffer, CpuBuffer];
+    const view = viewOf[r.type];
+    const size = byteSize(r.type);
+    const into = view(c.small ?? views);
+    const [x, y] = [view(a.small ?? views), view(b.small ?? views)];
+    this.#loop(r, x as never, a.address / size, y as never, b.address / size, into as never, c.address / size);
   }
 
   dispose(): void {}
@@ -115,9 +118,9 @@ class TinyMatmul implements CpuProgram {
 
 type TinyLoop<A> = (r: Matmul, a: A, atA: number, b: A, atB: number, c: A, atC: number) => void;
 
-/** Sums in the order of k; those of f32 in double precision, rounded when they are stored. */
+/** Sums in the order of k, each in `sum`; those of f32 in double precision, rounded when they are stored. */
 const loop =
-  <A extends { [i: number]: V }, V>(zero: V, step: (sum: V, x: V, y: V) => V): TinyLoop<A> =>
+  <A extends { [i: number]: V }, V>(sum: SumOf<A, V>): TinyLoop<A> =>
   (r, a, atA, b, atB, c, atC) => {
     const { m, n, k } = r;
     const [rowA, depthA] = r.transposeA ? [1, m] : [k, 1];
@@ -125,26 +128,39 @@ const loop =
     for (let batch = 0; batch < r.batch; batch++) {
       const a0 = atA + (r.batchA === 1 ? 0 : batch * m * k);
       const b0 = atB + (r.batchB === 1 ? 0 : batch * k * n);
-      for (let i = 0; i < m; i++) {
-        for (let j = 0; j < n; j++) {
-          let sum = zero;
-          for (let x = 0, ia = a0 + i * rowA, ib = b0 + j * columnB; x < k; x++, ia += depthA, ib += depthB) {
-            sum = step(sum, a[ia]!, b[ib]!);
-          }
-          c[atC++] = sum;
-        }
-      }
+      for (let i = 0; i < m; i++)
+        for (let j = 0; j < n; j++) c[atC++] = sum(a, a0 + i * rowA, depthA, b, b0 + j * columnB, depthB, k);
     }
   };
 
-const { imul } = Math;
+/** The sum of k products of elements that lie some distance apart. One function a type: each becomes machine code of its own. */
+type SumOf<A, V> = (a: A, ia: number, depthA: number, b: A, ib: number, depthB: number, k: number) => V;
+
+const sumOfFloats: SumOf<Float32Array | Float64Array, number> = (a, ia, depthA, b, ib, depthB, k) => {
+  let sum = 0;
+  for (let x = 0; x < k; x++, ia += depthA, ib += depthB) sum += a[ia]! * b[ib]!;
+  return sum;
+};
+
+const sumOfWords: SumOf<Int32Array | Uint32Array, number> = (a, ia, depthA, b, ib, depthB, k) => {
+  let sum = 0;
+  for (let x = 0; x < k; x++, ia += depthA, ib += depthB) sum = (sum + Math.imul(a[ia]!, b[ib]!)) | 0;
+  return sum;
+};
+
+const sumOfLongs: SumOf<BigInt64Array | BigUint64Array, bigint> = (a, ia, depthA, b, ib, depthB, k) => {
+  let sum = 0n;
+  for (let x = 0; x < k; x++, ia += depthA, ib += depthB) sum = BigInt.asUintN(64, sum + a[ia]! * b[ib]!);
+  return sum;
+};
+
 const tinyLoops: Readonly<Partial<Record<DType, TinyLoop<never>>>> = {
-  f32: loop<Float32Array, number>(0, (s, x, y) => s + x * y),
-  f64: loop<Float64Array, number>(0, (s, x, y) => s + x * y),
-  i32: loop<Int32Array, number>(0, (s, x, y) => (s + imul(x, y)) | 0),
-  u32: loop<Uint32Array, number>(0, (s, x, y) => (s + imul(x, y)) | 0),
-  i64: loop<BigInt64Array, bigint>(0n, (s, x, y) => BigInt.asIntN(64, s + x * y)),
-  u64: loop<BigUint64Array, bigint>(0n, (s, x, y) => BigInt.asUintN(64, s + x * y)),
+  f32: loop<Float32Array, number>(sumOfFloats),
+  f64: loop<Float64Array, number>(sumOfFloats),
+  i32: loop<Int32Array, number>(sumOfWords),
+  u32: loop<Uint32Array, number>(sumOfWords),
+  i64: loop<BigInt64Array, bigint>(sumOfLongs),
+  u64: loop<BigUint64Array, bigint>(sumOfLongs),
 };
 
 class BlasMatmul implements CpuProgram {

@@ -34,6 +34,9 @@ export function thinPlan(s: GemmShape): ThinPlan | null {
     return { shape, swapped: true };
   }
   if (s.m > fewRows) return null;
+  // One column lies as one row does.
+  if (s.n === 1 && (s.m === 1 || !s.transposeA))
+    return { shape: { ...s, transposeA: false, transposeB: true }, swapped: false };
   if (s.transposeB && s.transposeA && s.m > 1) return null;
   return { shape: s, swapped: false };
 }

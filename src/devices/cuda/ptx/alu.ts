@@ -5,9 +5,11 @@
 // the transcendental functions use the approximate instructions.
 
 import type { DType } from '../../../base/dtype.ts';
-import type { ScalarType } from '../../../kernel/expr.ts';
+import type { Alu, ScalarType } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
+import { atLeast, isLongSum } from './bounded.ts';
 import type { Block } from './code.ts';
+import { rootOf, smallestPlainRoot } from './roots.ts';
 import type { Target } from './target.ts';
 import { bitsSuffix, f32Literal, type IndexBits, isFloatType, isNarrowFloat, kindOf, suffixOf } from './types.ts';
 
@@ -15,6 +17,8 @@ export interface AluContext {
   readonly block: Block;
   readonly target: Target;
   readonly bits: IndexBits;
+  /** The operation as an expression, where there is one: what is known of its operands. */
+  readonly of?: Alu;
 }
 
 type Emit = (c: AluContext, type: ScalarType, a: string, b: string, d: string) => string;
@@ -50,7 +54,8 @@ const bitwise =
  */
 const sumOfWords: Emit = (c, type, a, b, d) => {
   const { one } = c.block.entry;
-  if (type === 'u32' && one && !isLiteral(a) && !isLiteral(b)) return c.block.def('r', 'mad.lo.u32', a, one, b);
+  const mixes = type === 'u32' && one && !isLiteral(a) && !isLiteral(b);
+  if (mixes && !(c.of && isLongSum(c.of))) return c.block.def('r', 'mad.lo.u32', a, one, b);
   return wrap(simple('add'))(c, type, a, b, d);
 };
 
@@ -75,6 +80,14 @@ function division(want: 'quotient' | 'remainder'): Emit {
       return block.def(kind, `selp.${bit}`, 0, r, zero);
     }
     const signed = signedSuffix(c, type);
+    if (/^[1-9]\d*$/.test(b)) {
+      // Floor: the complement of a negative number is not negative, and its quotient is the complement of what is wanted.
+      const sign = block.def(kind, `shr.${signed}`, a, kind === 'd' ? 63 : 31);
+      const quotient = block.def(kind, `div.${unsigned}`, block.def(kind, `xor.${bit}`, a, sign), b);
+      const floored = block.def(kind, `xor.${bit}`, quotient, sign);
+      if (want === 'quotient') return floored;
+      return block.def(kind, `sub.${signed}`, a, block.def(kind, `mul.lo.${signed}`, floored, b));
+    }
     // Dividing by 0 and the smallest value by -1 are undefined in hardware: both are taken out before the division.
     const zero = block.def('p', `setp.eq.${signed}`, b, 0);
     const minusOne = block.def('p', `setp.eq.${signed}`, b, -1);
@@ -207,29 +220,9 @@ const divide: Emit = (c, type, a, b) => {
 
 const squareRoot: Emit = (c, type, a) => {
   if (type === 'f64') return c.block.def('g', 'sqrt.rn.f64', a);
-  return roundNarrow(c, type, c.target.fastMath ? c.block.def('f', 'sqrt.approx.f32', a) : rootOf(c, a));
+  const isPlain = c.of !== undefined && atLeast(c.of.src[0]!) >= smallestPlainRoot;
+  return roundNarrow(c, type, c.target.fastMath ? c.block.def('f', 'sqrt.approx.f32', a) : rootOf(c.block, a, isPlain));
 };
-
-/**
- * What `sqrt.rn` gives, without the branch that it has: so the assembler can mix the arithmetic of several roots (measured: the gradient of
- * 128³×64 cells, a root each, 454 µs with branches, 394 without). One step from the approximation rounds correctly where the remainder is
- * exact; numbers too small for that are made larger first. Equal to `sqrt.rn` for all 2³² floats (test/gpu/roots.ts).
- */
-function rootOf({ block }: AluContext, x: string): string {
-  const tiny = block.def('p', 'setp.lt.f32', x, '0f0D800000');
-  const scaled = block.def('f', 'mov.f32', x);
-  block.emit(`@${tiny} mul.rn.f32 ${scaled}, ${x}, 0f5F800000`);
-  const inverse = block.def('f', 'rsqrt.approx.ftz.f32', scaled);
-  const near = block.def('f', 'mul.rn.ftz.f32', scaled, inverse);
-  const half = block.def('f', 'mul.rn.ftz.f32', inverse, '0f3F000000');
-  const left = block.def('f', 'fma.rn.f32', block.def('f', 'neg.f32', near), near, scaled);
-  const root = block.def('f', 'fma.rn.f32', left, half, near);
-  block.emit(`@${tiny} mul.rn.f32 ${root}, ${root}, 0f2F800000`);
-  // The inverse of 0 is infinity, that of infinity 0: their product is no number.
-  const zero = block.def('p', 'setp.eq.f32', x, '0f00000000');
-  const either = block.def('p', 'setp.eq.or.f32', x, '0f7F800000', zero);
-  return block.def('f', 'selp.f32', x, root, either);
-}
 
 const toWhole =
   (mode: 'rmi' | 'rpi' | 'rzi' | 'rni'): Emit =>

@@ -3,6 +3,7 @@
 // A `Block` is a run of instructions under construction. Blocks nest: code that does not change inside a loop is put into
 // the block around it while the loop's own block is still open, and lands before the loop when that is appended.
 
+import { dividedByNumber } from './divide.ts';
 import type { Target } from './target.ts';
 
 /** Register files: predicate, 16, 32 and 64 bits, single and double floats. */
@@ -108,8 +109,10 @@ export class Block {
     this.lines.push(`  // ${text}`);
   }
 
-  /** A new register set by one instruction. */
+  /** A new register set by one instruction; by a few where a known number divides. */
   def(kind: RegKind, op: string, ...operands: readonly (string | number)[]): string {
+    const quotient = op.startsWith('div') || op.startsWith('rem') ? dividedByNumber(this, op, operands) : null;
+    if (quotient !== null) return quotient;
     const r = this.entry.reg(kind);
     this.lines.push(`  ${op} ${r}, ${operands.join(', ')};`);
     return r;

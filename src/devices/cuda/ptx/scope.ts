@@ -125,6 +125,11 @@ export class PtxScope {
     return known;
   }
 
+  /** A value that was computed in another way. */
+  define(e: Expr, values: Values): void {
+    this.#homeOf(dependencies(e)).#memo.set(e, values);
+  }
+
   /** The position of lane 0 on an axis. */
   position(axis: number): string {
     for (let s: PtxScope | null = this; s; s = s.parent) {
@@ -177,7 +182,8 @@ export class PtxScope {
         if (agreed) return agreed;
         const src = e.src.map((s) => this.values(s));
         const type = e.src[e.src.length - 1]!.type;
-        return this.#lanes(src, (args) => emitAlu(this.context, e.op, type, args));
+        const context = { ...this.context, of: e };
+        return this.#lanes(src, (args) => emitAlu(context, e.op, type, args));
       }
       case 'cast': {
         const from = e.src[0].type;
@@ -227,45 +233,72 @@ export class PtxScope {
   }
 
   /**
-   * Where element `index` of a buffer lies: an address register and a byte offset for lane 0. Terms are summed where
-   * they become known, so a row's part of an address is computed once per row.
+   * Where element `index` of a buffer lies: an address register and a byte offset for lane 0. What is known outside of a loop is added
+   * there. Of the rest, everything that is read around a position has one base, the position's own address; what leads from there to a
+   * neighbour (the wrap of a roll, a looked-up row) is summed apart and added last: neighbours along several axes share these sums.
    */
   address(pointer: string, index: Expr, elementBytes: number): { readonly register: string; readonly offset: number } {
-    const form = linear(index);
-    const terms = [...form.terms];
-    const key = `address ${pointer} ${elementBytes} ${terms.map(([t, k]) => `${t.id}*${k}`).join(' ')}`;
-    const all = new Set(terms.flatMap(([t]) => [...dependencies(t)]));
-    const [register] = this.once(key, all, (home) => [home.#addressOf(pointer, terms, elementBytes)]);
-    return { register: register!, offset: form.offset * elementBytes };
+    const { terms, offset } = linear(index);
+    // In one order, so that equal parts of different positions are found.
+    const ordered = [...terms].sort(([p], [q]) => p.id - q.id);
+    return { register: this.#reach(pointer, ordered, elementBytes), offset: offset * elementBytes };
   }
 
-  #addressOf(pointer: string, terms: readonly (readonly [Expr, number])[], elementBytes: number): string {
-    const { bits } = this.bindings;
-    if (this.parent) {
-      // What the scope around knows goes into a base address there.
-      const known = this.parent.#available;
-      const outer = terms.filter(([t]) => [...dependencies(t)].every((d) => known.has(d)));
-      if (outer.length > 0 && outer.length < terms.length) {
-        const inner = terms.filter((t) => !outer.includes(t));
-        const key = `address ${pointer} ${elementBytes} ${outer.map(([t, k]) => `${t.id}*${k}`).join(' ')}`;
-        const depends = new Set(outer.flatMap(([t]) => [...dependencies(t)]));
-        const [base] = this.once(key, depends, (home) => [home.#addressOf(pointer, outer, elementBytes)]);
-        return this.#addressOf(base!, inner, elementBytes);
-      }
-    }
-    const suffix = bits === 32 ? 's32' : 's64';
-    const kind = kindOf('index', bits);
-    let sum: string | undefined;
-    for (const [t, k] of terms) {
-      const v = lane(this.values(t), 0);
-      if (sum === undefined) sum = k === 1 ? v : this.block.def(kind, `mul.lo.${suffix}`, v, k);
-      else
-        sum =
-          k === 1 ? this.block.def(kind, `add.${suffix}`, sum, v) : this.block.def(kind, `mad.lo.${suffix}`, v, k, sum);
-    }
-    if (sum === undefined) return pointer;
-    return bits === 32
-      ? this.block.def('d', 'mad.wide.s32', sum, elementBytes, pointer)
-      : this.block.def('d', 'mad.lo.s64', sum, elementBytes, pointer);
+  #reach(pointer: string, terms: readonly Term[], elementBytes: number): string {
+    let around = this.parent;
+    while (around && around.block === this.block) around = around.parent;
+    const known = around ? around.#available : new Set<number>();
+    const outer = terms.filter(([t]) => [...dependencies(t)].every((d) => known.has(d)));
+    if (!around || outer.length === 0) return this.#further(pointer, [], terms, elementBytes);
+    const inner = terms.filter((t) => !outer.includes(t));
+    return this.#further(around.#reach(pointer, outer, elementBytes), outer, inner, elementBytes);
+  }
+
+  /** From an address that is made of `known` terms: first along the axes, then away from there. */
+  #further(pointer: string, known: readonly Term[], terms: readonly Term[], elementBytes: number): string {
+    const own = terms.filter(([t]) => t.kind === 'axis');
+    const away = terms.filter(([t]) => t.kind !== 'axis');
+    const base = this.#plus(pointer, known, own, elementBytes);
+    return this.#plus(base, [...known, ...own], away, elementBytes);
+  }
+
+  #plus(pointer: string, known: readonly Term[], terms: readonly Term[], elementBytes: number): string {
+    if (terms.length === 0) return pointer;
+    const key = `address ${pointer} ${elementBytes} ${nameOf(terms)}`;
+    const [made] = this.once(key, dependenciesOf([...known, ...terms]), (home) => {
+      const op = this.bindings.bits === 32 ? 'mad.wide.s32' : 'mad.lo.s64';
+      const [[first, factor]] = terms as [Term];
+      const bytes = factor * elementBytes;
+      const single = terms.length === 1 && Math.abs(bytes) < 2 ** 31;
+      const [count, each] = single ? [lane(home.values(first), 0), bytes] : [home.#sum(terms), elementBytes];
+      return [home.block.def('d', op, count, each, pointer)];
+    });
+    return made!;
+  }
+
+  /** The sum of some terms; sums that begin alike have that part in common. */
+  #sum(terms: readonly Term[]): string {
+    const [made] = this.once(`sum ${nameOf(terms)}`, dependenciesOf(terms), (home) => {
+      const suffix = this.bindings.bits === 32 ? 's32' : 's64';
+      const kind = kindOf('index', this.bindings.bits);
+      const [last, factor] = terms[terms.length - 1]!;
+      const v = lane(home.values(last), 0);
+      if (terms.length === 1) return [factor === 1 ? v : home.block.def(kind, `mul.lo.${suffix}`, v, factor)];
+      const before = home.#sum(terms.slice(0, -1));
+      return [
+        factor === 1
+          ? home.block.def(kind, `add.${suffix}`, before, v)
+          : home.block.def(kind, `mad.lo.${suffix}`, v, factor, before),
+      ];
+    });
+    return made!;
   }
 }
+
+/** An expression and its factor in a position. */
+type Term = readonly [Expr, number];
+
+const nameOf = (terms: readonly Term[]): string => terms.map(([t, k]) => `${t.id}*${k}`).join(' ');
+
+const dependenciesOf = (terms: readonly Term[]): ReadonlySet<number> =>
+  new Set(terms.flatMap(([t]) => [...dependencies(t)]));

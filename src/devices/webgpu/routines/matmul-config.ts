@@ -36,20 +36,39 @@ const gpuTiles: readonly Tiles[] = [
   tile(32, 32, 16, 4, 4),
   tile(16, 16, 16, 4, 4),
 ];
+/** Of products that are cut along the depth; the thin ones are for few rows or few columns. */
+const cutTiles: readonly Tiles[] = [gpuTiles[1]!, tile(16, 64, 16, 4, 4), tile(64, 16, 16, 4, 4)];
 const cpuTiles: readonly Tiles[] = [tile(32, 32, 4, 4, 4, false), tile(16, 16, 4, 4, 4, false)];
 
 /** Workgroups that keep a large GPU busy. */
 const enough = 128;
+/** Workgroups that a product is cut into along its depth, if need be, and what is left of the depth for each at least. */
+const [wanted, shortestCut] = [512, 128];
 
-export function tilesFor(w: Pick<Matmul, 'batch' | 'm' | 'n'>, traits: Traits): Tiles {
-  const list = traits.cpu ? cpuTiles : gpuTiles;
-  const fits = list.filter((t) => {
-    const threads = (t.rows / t.threadRows) * (t.columns / t.threadColumns);
-    const bytes = t.shared ? (t.rows + t.columns) * t.depth * 4 : 0;
-    return threads <= traits.maxInvocations && bytes <= traits.workgroupBytes;
-  });
+/** `cuts`: workgroups that share the depth of each tile; 1 if the sums are whole. */
+export interface Choice {
+  readonly tiles: Tiles;
+  readonly cuts: number;
+}
+
+type Sizes = Pick<Matmul, 'batch' | 'm' | 'n' | 'k' | 'type'>;
+
+export function tilesFor(w: Sizes, traits: Traits): Choice {
+  const { workgroupBytes, maxInvocations, cpu } = traits;
+  // Of no use are tiles of which half would be empty.
+  const usable = (t: Tiles): boolean =>
+    (t.rows / t.threadRows) * (t.columns / t.threadColumns) <= maxInvocations &&
+    (!t.shared || (t.rows + t.columns) * t.depth * 4 <= workgroupBytes) &&
+    t.rows < 2 * w.m &&
+    t.columns < 2 * w.n;
   const groups = (t: Tiles): number => w.batch * Math.ceil(w.m / t.rows) * Math.ceil(w.n / t.columns);
-  return fits.find((t) => groups(t) >= enough) ?? fits[fits.length - 1]!;
+  const list = cpu ? cpuTiles : gpuTiles;
+  const tiles = list.find((t) => usable(t) && groups(t) >= enough) ?? list.at(-1)!;
+  const cut = cutTiles.find(usable);
+  const most = cpu || w.type === 'bool' ? 1 : Math.floor(w.k / shortestCut);
+  // Large tiles are many enough.
+  const whole = !cut || most < 4 || (most < 8 && tiles.rows === 32) || tiles.rows > 32 || groups(cut) >= wanted;
+  return whole ? { tiles, cuts: 1 } : { tiles: cut, cuts: Math.min(most, Math.ceil(wanted / groups(cut))) };
 }
 
 /** Skinny and small products are sums of products like any other: a reduction reads them better than tiles do. */

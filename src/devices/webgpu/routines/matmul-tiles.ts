@@ -17,7 +17,8 @@ import type { Tiles } from './matmul-config.ts';
 
 type Sink = 'outputs' | 'scratch';
 
-export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pass {
+/** With several `cuts` the sums over parts of the depth go to scratch one after the other, each like C. */
+export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink, cuts = 1): Pass {
   const module = new Module(traits, w.epilogue?.scalars ?? []);
   const a = module.buffer('a', w.type, { from: 'buffer', index: 0, access: 'read' }, false, w.batchA * w.m * w.k);
   const b = module.buffer('b', w.type, { from: 'buffer', index: 1, access: 'read' }, false, w.batchB * w.k * w.n);
@@ -49,7 +50,8 @@ export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pa
   const across = t.columns / t.threadColumns;
   const threads = (t.rows / t.threadRows) * across;
   const [tilesM, tilesN] = [Math.ceil(w.m / t.rows), Math.ceil(w.n / t.columns)];
-  const groups = w.batch * tilesM * tilesN;
+  const groups = cuts * w.batch * tilesM * tilesN;
+  const cut = Math.ceil(w.k / cuts / t.depth) * t.depth;
   const grid = gridOf(groups, traits);
   const each = <T>(n: number, f: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => f(i));
   const step = (k: string): string[] => [
@@ -85,7 +87,7 @@ export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pa
   }
   const loop = t.shared
     ? [
-        `for (var k0 = 0u; k0 < ${w.k}u; k0 += ${t.depth}u) {`,
+        `for (var k0 = begin; k0 < end; k0 += ${t.depth}u) {`,
         ...load('A', t.rows),
         ...load('B', t.columns),
         'workgroupBarrier();',
@@ -96,7 +98,7 @@ export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pa
         '}',
       ]
     : [
-        `for (var k0 = 0u; k0 < ${w.k}u; k0 += 4u) {`,
+        'for (var k0 = begin; k0 < end; k0 += 4u) {',
         ...each(rowGroups, (r) => `let av${r} = loadA(batch, i32(row + ${4 * r}u), i32(k0));`),
         ...each(columnGroups, (c) => `let bv${c} = loadB(batch, i32(column + ${4 * c}u), i32(k0));`),
         ...each(4, (k) => ['{', ...step(`${k}`), '}']).flat(),
@@ -104,7 +106,10 @@ export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pa
       ];
   const body = [
     `let group = min(${grid.group}, ${groups - 1}u);`,
-    `let batch = i32(group / ${tilesM * tilesN}u);`,
+    `let whole = i32(group / ${tilesM * tilesN}u);`,
+    `let batch = ${cuts > 1 ? `whole % ${w.batch}` : 'whole'};`,
+    `let begin = ${cuts > 1 ? `u32(whole / ${w.batch}) * ${cut}u` : '0u'};`,
+    `let end = ${cuts > 1 ? `min(begin + ${cut}u, ${w.k}u)` : `${w.k}u`};`,
     `let firstRow = ((group / ${tilesN}u) % ${tilesM}u) * ${t.rows}u;`,
     `let firstColumn = (group % ${tilesN}u) * ${t.columns}u;`,
     `let tx = lid % ${across}u;`,
@@ -114,7 +119,7 @@ export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pa
     ...each(t.threadRows, (r) => each(columnGroups, (c) => `var c${r}_${c} = ${V}();`)).flat(),
     ...loop,
     ...each(t.threadRows, (r) =>
-      each(columnGroups, (c) => `finish(batch, i32(row + ${r}u), i32(column + ${4 * c}u), c${r}_${c});`),
+      each(columnGroups, (c) => `finish(whole, i32(row + ${r}u), i32(column + ${4 * c}u), c${r}_${c});`),
     ).flat(),
   ].join('\n');
   return module.pass(w.name, [threads, 1, 1], grid.workgroups, body);

@@ -1,15 +1,15 @@
 // Products of matrices, with what follows them fused.
 //
-// Three ways: as a reduction (skinny and small), in tiles with the epilogue applied before the store, and, where bytes
-// are stored at columns that share words, in tiles into scratch with the epilogue as a pass of its own.
+// Three ways: as a reduction (skinny and small), in tiles with the epilogue applied before the store, and in tiles into scratch with the
+// epilogue as a pass of its own: where bytes are stored at columns that share words, and where there are too few tiles for a GPU.
+// Then several workgroups share the depth of a tile, and the last pass adds their sums up.
 
 import { accumulatorFor, type DType } from '../../../base/dtype.ts';
 import { behind } from '../../../kernel/behind.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { BufferParam, Kernel, Matmul, Output } from '../../../kernel/kernel.ts';
-import type { Pass, PassPlan, Traits } from '../plan.ts';
+import type { Binding, PassPlan, Traits } from '../plan.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
-import { renderElementwise } from '../wgsl/elementwise.ts';
 import { renderReduction } from '../wgsl/reduce.ts';
 import { isPacked } from '../wgsl/types.ts';
 import { isReduction, tilesFor } from './matmul-config.ts';
@@ -26,23 +26,21 @@ export function renderMatmul(w: Matmul, traits: Traits): PassPlan {
     buffers: extra.length + 3,
     firstOutput: extra.length + 2,
   };
-  if (isReduction(w)) {
+  const { tiles, cuts } = tilesFor(w, traits);
+  if (cuts === 1 && isReduction(w)) {
     const kernel = asReduction(w);
     return { ...base, ...renderReduction(kernel, traits, nothingInPlace) };
   }
-  const tiles = tilesFor(w, traits);
   const output = w.epilogue?.output.type ?? w.type;
-  if (!isPacked(output) || w.n % 4 === 0)
+  if (cuts === 1 && (!isPacked(output) || w.n % 4 === 0))
     return { ...base, passes: [renderTiles(w, tiles, traits, 'outputs')], scratch: [] };
-  const [finish, bytes] = finishPass(w, traits);
-  return { ...base, passes: [renderTiles(w, tiles, traits, 'scratch'), finish], scratch: [bytes] };
+  const finish = finishPasses(w, cuts, traits);
+  return {
+    ...base,
+    passes: [renderTiles(w, tiles, traits, 'scratch', cuts), ...finish.passes],
+    scratch: finish.scratch,
+  };
 }
-
-const elementsOf = (w: Matmul): { a: number; b: number; c: number } => ({
-  a: w.batchA * w.m * w.k,
-  b: w.batchB * w.k * w.n,
-  c: w.batch * w.m * w.n,
-});
 
 /** The output as an expression, with the product given. */
 function outputOf(b: Exprs, w: Matmul, product: Expr, firstExtra: number): Output {
@@ -53,37 +51,29 @@ function outputOf(b: Exprs, w: Matmul, product: Expr, firstExtra: number): Outpu
 
 function asReduction(w: Matmul): Kernel {
   const b = new Exprs();
-  const size = elementsOf(w);
   const [batch, i, j, k] = [b.axis(0, w.batch), b.axis(1, w.m), b.axis(2, w.n), b.axis(3, w.k)] as const;
-  const sum = (...terms: (readonly [Expr, number])[]): Expr =>
-    terms.reduce<Expr>((s, [e, f]) => b.alu('add', s, b.alu('mul', e, b.const('index', f))), b.const('index', 0));
-  const atA = w.transposeA
-    ? ([
-        [k, w.m],
-        [i, 1],
-      ] as const)
-    : ([
-        [i, w.k],
-        [k, 1],
-      ] as const);
-  const atB = w.transposeB
-    ? ([
-        [j, w.k],
-        [k, 1],
-      ] as const)
-    : ([
-        [k, w.n],
-        [j, 1],
-      ] as const);
+  const plus = (e: Expr, times: number, rest: Expr): Expr =>
+    b.alu('add', b.alu('mul', e, b.const('index', times)), rest);
   const type = accumulatorFor(w.type);
-  const load = (slot: number, batched: boolean, stride: number, at: readonly (readonly [Expr, number])[]): Expr =>
-    b.cast(type, b.load(w.type, slot, sum(...(batched ? [[batch, stride] as const] : []), ...at)));
-  const x = load(0, w.batchA > 1, w.m * w.k, atA);
-  const y = load(1, w.batchB > 1, w.k * w.n, atB);
+  /** An element of a matrix of so many rows and columns. */
+  const load = (
+    slot: number,
+    batches: number,
+    turned: boolean,
+    row: Expr,
+    rows: number,
+    column: Expr,
+    columns: number,
+  ) => {
+    const at = turned ? plus(column, rows, row) : plus(row, columns, column);
+    return b.cast(type, b.load(w.type, slot, batches > 1 ? plus(batch, rows * columns, at) : at));
+  };
+  const x = load(0, w.batchA, w.transposeA, i, w.m, k, w.k);
+  const y = load(1, w.batchB, w.transposeB, k, w.k, j, w.n);
   const bool = w.type === 'bool';
   const inputs: BufferParam[] = [
-    { type: w.type, elements: size.a },
-    { type: w.type, elements: size.b },
+    { type: w.type, elements: w.batchA * w.m * w.k },
+    { type: w.type, elements: w.batchB * w.k * w.n },
     ...(w.epilogue?.inputs ?? []),
   ];
   return {
@@ -100,32 +90,36 @@ function asReduction(w: Matmul): Kernel {
   };
 }
 
-/** The epilogue alone, reading the product from scratch 0. */
-function finishPass(w: Matmul, traits: Traits): [Pass, number] {
+/** The epilogue alone, of the sums of so many products that lie in scratch 0. */
+function finishPasses(w: Matmul, cuts: number, traits: Traits): Pick<PassPlan, 'passes' | 'scratch'> {
   const b = new Exprs();
-  const { c } = elementsOf(w);
+  const c = w.batch * w.m * w.n;
   const extra = w.epilogue?.inputs ?? [];
   const type = wordType(w.type);
-  const at = [w.batch, w.m, w.n].reduce<Expr>(
+  const axes = [w.batch, w.m, w.n];
+  const at = axes.reduce<Expr>(
     (s, n, axis) => b.alu('add', b.alu('mul', s, b.const('index', n)), b.axis(axis, n)),
-    b.const('index', 0),
+    b.axis(axes.length, cuts),
   );
   const kernel: Kernel = {
     kind: 'kernel',
     name: `${w.name}_finish`,
-    space: [w.batch, w.m, w.n],
-    reduced: [],
-    accumulators: [],
-    outputs: [outputOf(b, w, b.cast(w.type, b.load(type, 0, at)), 1)],
-    inputs: [{ type, elements: c }, ...extra],
+    space: axes,
+    reduced: [cuts],
+    accumulators: [{ op: 'sum', type, value: b.load(type, 0, at) }],
+    outputs: [outputOf(b, w, b.cast(w.type, b.acc(type, 0)), 1)],
+    inputs: [{ type, elements: cuts * c }, ...extra],
     scalars: w.epilogue?.scalars ?? [],
     inPlace: [],
     estimate: w.estimate,
   };
-  const pass = renderElementwise(kernel, traits, nothingInPlace);
-  // The kernel's buffers are scratch, the epilogue's inputs, C; the launch's are A, B, the epilogue's inputs, C.
-  const bindings = pass.bindings.map((p) =>
-    p.index === 0 ? ({ ...p, from: 'scratch', index: 0 } as const) : { ...p, index: p.index + 1 },
-  );
-  return [{ ...pass, bindings }, c * 4];
+  const made = renderReduction(kernel, traits, nothingInPlace);
+  // The kernel's buffers are scratch 0, the epilogue's inputs, C; the launch's are A, B, the epilogue's inputs, C.
+  const passes = made.passes.map((pass) => ({
+    ...pass,
+    bindings: pass.bindings.map((p): Binding => {
+      return p.from === 'buffer' && p.index === 0 ? { ...p, from: 'scratch' } : { ...p, index: p.index + 1 };
+    }),
+  }));
+  return { passes, scratch: [cuts * c * 4, ...made.scratch] };
 }

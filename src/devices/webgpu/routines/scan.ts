@@ -24,7 +24,7 @@ export function renderScan(w: Scan, traits: Traits): PassPlan {
   const piece = traits.cpu ? 512 : 32;
   const levels: Level[] = [{ length: w.length, depth: 0 }];
   // Enough lines keep the device busy by themselves.
-  const enough = traits.cpu ? 8 : 16384;
+  const enough = traits.cpu ? 8 : 131072;
   while (levels.at(-1)!.length > piece && lines < enough) {
     const last = levels.at(-1)!;
     levels.push({ length: Math.ceil(last.length / piece), depth: last.depth + 1 });

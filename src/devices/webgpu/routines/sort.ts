@@ -26,14 +26,16 @@ const keys: Readonly<Partial<Record<DType, string>>> = {
   bool: 'let key = u32(x);',
 };
 
+/** A function `key_of` of elements. */
+export const keyFunction = (type: DType, descending: boolean): string =>
+  `fn key_of(x: ${heldAs(type).value}) -> u32 {\n  ${keys[type]}\n  return ${descending ? '~key' : 'key'};\n}`;
+
 export function renderSort(w: Sort, traits: Traits): PassPlan {
   const source = (): Module => {
     const module = new Module(traits);
     const input = module.buffer('input', w.type, { from: 'buffer', index: 0, access: 'read' });
     const at = input.at(`i32(row * ${w.columns}u + column)`);
-    module.global(
-      `fn key_of(x: ${heldAs(w.type).value}) -> u32 {\n  ${keys[w.type]}\n  return ${w.descending ? '~key' : 'key'};\n}`,
-    );
+    module.global(keyFunction(w.type, w.descending));
     module.global(`fn key_at(row: u32, column: u32) -> u32 { return key_of(${at}); }`);
     return module;
   };

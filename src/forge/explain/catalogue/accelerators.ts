@@ -71,6 +71,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The Level Zero driver refused a call',
     patterns: [
+      phrase(/Kernel is incompatible with all devices in devs/),
       code(
         /(?:UR_RESULT|PI|ZE_RESULT)_ERROR_(?:OUT_OF_RESOURCES|UNKNOWN|INVALID_\w+|UNSUPPORTED_\w+|ADAPTER_SPECIFIC|PLUGIN_SPECIFIC_ERROR|MODULE_BUILD_FAILURE|PROGRAM_(?:BUILD|LINK)\w*)/,
       ),
@@ -104,7 +105,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       phrase(/not current(?:ly)? (?:implemented|supported) (?:for|on) the MPS (?:device|backend)/i),
       capture(/(?<op>\w+)(?:\(\))?(?: op)? (?:is )?not (?:yet )?(?:implemented|supported) (?:for|on) MPS\b/i),
       phrase(
-        /MPS: (?:Unsupported|no support)|only supported (?:natively )?starting from macOS|MPS backend (?:doesn't|does not) support/i,
+        /MPS: (?:Unsupported|no support)|(?:only )?supported (?:natively )?starting from macOS|MPS backend (?:doesn't|does not) support/i,
       ),
       capture(/Could not run '(?<op>[\w:.]+)' with arguments from the '\w*MPS' backend/i),
       symptom(/MPSGraph\w*[^\n]*error:|'mps\.\w+' op |\bmps_\w+[^\n]*: error:|MPSNDArray[^\n]*(?:assert|error)/),

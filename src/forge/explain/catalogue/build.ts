@@ -54,12 +54,10 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'The driver cannot compile the PTX of this build',
     patterns: [
       phrase(/provided PTX was compiled with an unsupported toolchain/i),
-      code(/cudaErrorUnsupportedPtxVersion|CUDA_ERROR_UNSUPPORTED_PTX_VERSION/),
       capture(/Unsupported \.version (?<ptx>[\d.]+); current version is '(?<known>[\d.]+)'/i),
-      code(/CUDA_ERROR_(?:INVALID_PTX|JIT_COMPILER_NOT_FOUND)|cudaErrorInvalidPtx/),
       phrase(/a PTX JIT compilation failed/i),
     ],
-    cuda: [218, 221, 222],
+    cuda: [218, 221, 222, 223],
     explains: ['cuda-invalid-value', 'ptxas-arch'],
     cause: (context) =>
       `The driver${context.facts?.driver ? ` (${context.facts.driver})` : ''} is older than the toolkit of the build; minor-version compatibility does not cover PTX.`,
@@ -211,6 +209,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No C++ compiler is found',
     patterns: [
+      phrase(/Problem with the CMake installation, aborting build/),
       capture(
         /Command '\['(?:which|where)', '(?<compiler>g\+\+|c\+\+|gcc|cc|clang\+\+|cl)'\]' returned non-zero exit status/,
       ),
@@ -226,7 +225,7 @@ export const buildClasses: readonly ErrorClass[] = [
       ),
       phrase(/Ninja is required to load C\+\+ extensions/i),
       phrase(
-        /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed)/i,
+        /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed(?!: exit code))/i,
       ),
       phrase(/Unable to find the development tool `(?:cc|gcc|make)`/i),
     ],
@@ -373,6 +372,9 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'DeepSpeed cannot build or load one of its operations',
     patterns: [
+      capture(
+        /\b(?<op>fused_adam|fused_lamb|cpu_adam|cpu_adagrad|cpu_lion|async_io|transformer_inference|sparse_attn)\.so: cannot open shared object/,
+      ),
       capture(
         /Unable to (?:JIT load|pre-compile) (?:the )?(?<op>\w+)/i,
         /deepspeed|op_builder|hardware\/software|async_io|DS_|(?:cpu|fused)_(?:adam|lamb|lion)|_attn\b|transformer\w*/i,

@@ -185,6 +185,7 @@ export const containerClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Kubernetes has no GPU for the pod',
     patterns: [
+      phrase(/More than one MIG device type present on node/i),
       capture(/Insufficient (?<resource>(?:nvidia|amd)\.com\/\w+)/i),
       capture(
         /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified|marked unhealthy)/i,

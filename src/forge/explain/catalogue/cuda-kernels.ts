@@ -1,6 +1,6 @@
 // Faults of CUDA calls and kernels: what a kernel did, how it was launched, what a call refused.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, phrase, symptom } from '../patterns.ts';
 import { reinstall, run, say } from '../steps.ts';
 import type { Context, ErrorClass, RepairStep } from '../types.ts';
 import { OTHER_GPU } from './cuda.ts';
@@ -20,8 +20,8 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'An assertion failed inside a kernel',
     patterns: [
-      code(/cudaErrorAssert\b|CUDA_ERROR_ASSERT\b/),
       phrase(/device-side assert triggered/i),
+      capture(/\.cuh?:\d+:? Assertion `(?<assertion>[^`]+)` failed/),
       capture(/\.cu:\d+: [^\n]*block: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
       phrase(
         /Assertion `(?:srcIndex < srcSelectDimSize|t >= 0 && t < n_classes|input_val >= zero|index >= -sizes|probability tensor)/i,
@@ -42,7 +42,6 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A kernel touched memory it does not own',
     patterns: [
-      code(/cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS/),
       phrase(
         /an illegal memory access was encountered|\bIllegal address in (?:CUDA|HIP|OptiX)\b|Invalid __(?:global|shared|local)__ (?:read|write|atomic) of size \d+/i,
       ),
@@ -62,10 +61,6 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A kernel crashed',
     patterns: [
-      code(
-        /CUDA_ERROR_(?:LAUNCH_FAILED|MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|INVALID_ADDRESS_SPACE|HARDWARE_STACK_ERROR)\b/,
-      ),
-      code(/cudaError(?:LaunchFailure|MisalignedAddress|IllegalInstruction|InvalidPc|HardwareStackError)\b/),
       phrase(
         /unspecified launch failure|\bCUDA error: (?:misaligned address|an illegal instruction was encountered|invalid program counter|hardware stack error)/i,
       ),
@@ -86,7 +81,6 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A kernel was launched with sizes that the GPU does not take',
     patterns: [
-      code(/CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES|cudaError(?:LaunchOutOfResources|InvalidConfiguration)\b/),
       phrase(
         /\b(?:CUDA|HIP)[^\n]{0,20}error[^\n]{0,12}: invalid configuration argument|too many resources requested for launch/i,
       ),
@@ -94,7 +88,7 @@ export const kernelClasses: readonly ErrorClass[] = [
         /OutOfResources: out of resource: (?<what>[\w ]+), Required: (?<required>\d+), Hardware limit: (?<limit>\d+)/i,
       ),
     ],
-    cuda: [9, 701],
+    cuda: [9, 52, 701, 720],
     cause: ({ got }) =>
       got.required
         ? `A Triton kernel wants ${got.required} of ${got.what}; this GPU gives ${got.limit}.`
@@ -114,14 +108,11 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA was called with something invalid',
     patterns: [
-      code(
-        /CUDA_ERROR_INVALID_(?:VALUE|HANDLE|CONTEXT|IMAGE|SOURCE)\b|cudaErrorInvalid(?:Value|ResourceHandle|PitchValue|MemcpyDirection)\b|CUDA_ERROR_NOT_FOUND\b/,
-      ),
       phrase(
         /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|named symbol not found)/i,
       ),
     ],
-    cuda: [1, 201, 400, 500],
+    cuda: [1, 12, 21, 201, 300, 400, 500, 709],
     cause: () => 'A call got a handle, a size or a kernel that does not belong to this device or this context.',
     fix: (context) => [
       BLOCKING,
@@ -137,12 +128,10 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The GPU or the system does not offer this operation',
     patterns: [
-      code(/CUDA_ERROR_NOT_SUPPORTED\b|cudaErrorNotSupported\b|CUDA_ERROR_NOT_PERMITTED\b|cudaErrorNotPermitted\b/),
       phrase(/\bCUDA(?: driver| runtime)? error[^\n]{0,12}: operation not (?:supported|permitted)(?! on global)/i),
-      code(/CUDA_ERROR_PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported/),
       phrase(/peer access is not supported between these two devices/i),
     ],
-    cuda: [217, 800, 801],
+    cuda: [217, 704, 705, 800, 801],
     cause: () =>
       'Peer-to-peer copies, managed memory, graphs or profiling are not available here: WSL, virtual GPUs and consumer cards lack some of them.',
     fix: () => [
@@ -157,7 +146,6 @@ export const kernelClasses: readonly ErrorClass[] = [
     title: 'A kernel ran longer than the display allows',
     patterns: [
       phrase(/kIOGPUCommandBufferCallbackErrorTimeout|Caused GPU Timeout Error/),
-      code(/cudaErrorLaunchTimeout|CUDA_ERROR_LAUNCH_TIMEOUT/),
       phrase(/the launch timed out and was terminated/i),
     ],
     cuda: [702],
@@ -199,12 +187,11 @@ export const kernelClasses: readonly ErrorClass[] = [
     title: 'A CUDA graph could not be recorded',
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
-      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraph\w+|CUDA_ERROR_GRAPH\w+/),
       phrase(
         /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|Cannot prepare for replay during capturing/i,
       ),
     ],
-    cuda: [900, 901, 902, 903, 904, 905, 906],
+    cuda: [900, 901, 902, 903, 904, 905, 906, 907, 908, 910],
     explains: ['cuda-failed', 'cuda-not-supported'],
     cause: ({ got }) => `While kernels were recorded for replay, one failed${got.why ? `: ${got.why.trim()}` : ''}.`,
     fix: () => [

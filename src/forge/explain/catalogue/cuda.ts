@@ -14,10 +14,10 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build has no kernels for this GPU',
     patterns: [
+      capture(/only supported (?:for|on) (?<needed>sm_\d+) and (?:up|above|newer)/i),
       capture(
         /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
       ),
-      code(/cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU/),
       phrase(/no kernel image is available/i),
       capture(/Found GPU\d+ (?<name>[^\n]+?) which is of (?:cuda|compute) capability (?:\(CC\) )?(?<cc>\d+\.\d+)/i),
       phrase(/PyTorch no longer supports this GPU because it is too old/i),
@@ -27,7 +27,6 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(
         /has no device code compatible with CUDA arch|is for sm\d+(?:-sm\d+)?, but was built for sm\d+|no kernel found to launch/i,
       ),
-      code(/cudaErrorInvalidDeviceFunction/),
       phrase(/\bCUDA(?: runtime)? error[^\n]{0,12}: invalid device function/i),
       capture(
         /(?:Minimum|minimum) (?:required )?(?:cuda|compute) capability[^\n]{0,40}(?:is|:|>=) (?<least>\d\.\d)[^\n]{0,60}(?:your|GPU|device|found)/i,
@@ -55,7 +54,6 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA sees no device',
     patterns: [
-      code(/cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE/),
       phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
       capture(/No CUDA devices? (?:were |was )?(?:found|detected|available)/i),
       phrase(/no supported devices found for platform CUDA/i),
@@ -86,7 +84,6 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'A device number that does not exist',
     patterns: [
-      code(/cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b/),
       phrase(/invalid device ordinal/i),
       capture(
         /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
@@ -113,7 +110,6 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The NVSwitch fabric is not up',
     patterns: [
-      code(/cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY/),
       phrase(/system not yet initialized/i),
       phrase(/fabric[ -]?manager[^\n]{0,60}(?:not running|version mismatch|failed to start|not been initialized)/i),
     ],
@@ -138,7 +134,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'CUDA gives an unknown error',
     patterns: [
       phrase(/CUDA unknown error/i),
-      code(/cudaErrorUnknown\b|CUDA_ERROR_UNKNOWN\b|\bUNKNOWN_ERROR ?\(999\)/),
+      code(/\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
     ],
     cuda: [999],
@@ -161,10 +157,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     code: 'cuda-os-call',
     severity: 'error',
     title: 'The driver could not use the operating system',
-    patterns: [
-      code(/CUDA_ERROR_OPERATING_SYSTEM|cudaErrorOperatingSystem/),
-      phrase(/OS call failed or operation not supported on this OS/i),
-    ],
+    patterns: [phrase(/OS call failed or operation not supported on this OS/i)],
     cuda: [304],
     cause: () =>
       'A system call of the driver failed: device nodes without permission, a container without access, or WSL limits.',
@@ -180,7 +173,6 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'CUDA was started before the process was forked',
     patterns: [
       phrase(/Cannot re-initialize CUDA in forked subprocess/i),
-      code(/CUDA_ERROR_NOT_INITIALIZED\b|cudaErrorInitializationError\b/),
       phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],
@@ -198,11 +190,8 @@ export const cudaClasses: readonly ErrorClass[] = [
     code: 'ecc-uncorrectable',
     severity: 'critical',
     title: 'The GPU lost memory contents',
-    patterns: [
-      code(/cudaErrorECCUncorrectable|CUDA_ERROR_ECC_UNCORRECTABLE/),
-      phrase(/uncorrectable ECC error encountered/i),
-    ],
-    cuda: [214],
+    patterns: [phrase(/uncorrectable ECC error encountered/i)],
+    cuda: [214, 220],
     cause: () => 'The memory of the GPU had an error that ECC could not repair; results since then cannot be trusted.',
     fix: () => [
       asRoot('Reset the GPU when nothing runs on it.', 'nvidia-smi', '--gpu-reset', '-i', '0'),
@@ -215,7 +204,6 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Another process holds the GPU alone',
     patterns: [
-      code(/cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE/),
       phrase(/CUDA-capable device\(s\) is\/are busy or unavailable/i),
       weak(/all CUDA-capable devices are busy or unavailable/i),
     ],

@@ -81,6 +81,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The driver packages do not fit together',
     patterns: [
+      capture(
+        /\b(?<package>(?:linux-modules-|lib)?(?:nvidia|cuda)[\w.-]*) ?: Depends: [^\n]*\bbut [^\n]*(?:is to be installed|is not (?:going to be )?install\w+)/,
+      ),
       capture(/(?<package>(?:nvidia|libnvidia|cuda|libcuda)[\w.-]*) :? ?Depends:/i),
       capture(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>(?:nvidia|libnvidia|cuda)-[\w.-]+)/i),
       capture(/Unable to locate package (?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),

@@ -17,6 +17,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No NVIDIA driver is found',
     patterns: [
+      capture(/Function "(?<call>cu[A-Z]\w+)" not found/),
       capture(
         /(?:unable|cannot|could not|failed) (?:to )?(?:load|open)[^\n]{0,20}(?<library>libnvidia-(?:ptxjitcompiler|nvvm|fatbinaryloader)\.so[.\d]*)/i,
       ),
@@ -60,7 +61,6 @@ export const driverClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/CUDA driver version[^\n]{0,20}is (?:lower|older) than/i),
       capture(/NVIDIA driver on your system is too old(?: \(found version (?<number>\d+)\))?/i),
-      code(/cudaErrorInsufficientDriver|cudaErrorCallRequiresNewerDriver/),
       phrase(/CUDA driver version is insufficient for CUDA runtime version/i),
       capture(
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
@@ -112,7 +112,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The NVIDIA kernel module is not loaded',
     patterns: [
-      phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?missing/i),
+      phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?(?:missing|not found)/i),
       phrase(/modprobe: FATAL: Module nvidia\S* not found in directory/i),
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
@@ -218,10 +218,7 @@ export const driverClasses: readonly ErrorClass[] = [
     code: 'compat-804',
     severity: 'error',
     title: 'cuda-compat on a card that does not allow it',
-    patterns: [
-      phrase(/forward compatibility was attempted on non supported HW/i),
-      code(/cudaErrorCompatNotSupportedOnDevice|CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE/),
-    ],
+    patterns: [phrase(/forward compatibility was attempted on non supported HW/i)],
     cuda: [804],
     explains: ['no-devices'],
     cause: (context) =>
@@ -236,10 +233,7 @@ export const driverClasses: readonly ErrorClass[] = [
     code: 'drv-mismatch-803',
     severity: 'error',
     title: 'libcuda does not belong to the kernel driver',
-    patterns: [
-      code(/cudaErrorSystemDriverMismatch|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH/),
-      phrase(/unsupported display driver \/ cuda driver combination/i),
-    ],
+    patterns: [phrase(/unsupported display driver \/ cuda driver combination/i)],
     cuda: [803],
     explains: ['no-devices'],
     cause: () => 'Another libcuda is found first: a cuda-compat package, or a folder in LD_LIBRARY_PATH.',
@@ -254,7 +248,6 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The stub libcuda is loaded',
     patterns: [
-      code(/cudaErrorStubLibrary|CUDA_ERROR_STUB_LIBRARY/),
       phrase(
         /CUDA driver is a stub library|You should always run with libnvidia-ml\.so that is installed with your NVIDIA/i,
       ),

@@ -14,7 +14,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(
         /importing (?<package>flash_attn\w*|xformers\w*|torchvision\w*|exllama\w*|\w+_cuda): The specified procedure could not be found/i,
       ),
-      capture(/undefined symbol: (?<symbol>_Z\w*(?:2at|3c10|5torch)\w*|THPVariable\w*|_ZNSt\w*)/i),
+      capture(/undefined\s+symbol: (?<symbol>_Z\w*(?:2at|3c10|5torch)\w*|THPVariable\w*|_ZNSt\w*)/i),
       capture(
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),
@@ -40,6 +40,9 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build does not see the installed torch',
     patterns: [
+      capture(
+        /No module named '(?<module>torch|packaging|wheel|numpy)'[\s\S]{0,200}?(?:originates from a subprocess|subprocess-exited-with-error)/i,
+      ),
       capture(
         /No module named '(?<module>torch|packaging|wheel|numpy)'/i,
         /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,

@@ -49,6 +49,7 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A call of Metal failed',
     patterns: [
+      symptom(/\[metal::\w+\] [^\n]*\b(?:Unable|failed|error)\b|@IOGPU\w+\.cpp:\d+/i),
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
       symptom(
@@ -70,6 +71,7 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A call of Vulkan failed',
     patterns: [
+      symptom(/\bVK::Exception\b|\bvk::\w*Error\b/),
       symptom(
         /\bVK_ERROR_[A-Z_]+|\bvk[A-Z]\w+(?:\(\))?[^\n]{0,12}(?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)|\bwgpu_hal::vulkan[^\n]*(?:fail|error)/i,
       ),

@@ -51,6 +51,8 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program found no GPU to work on',
     patterns: [
+      phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
+      phrase(/No supported gpu backend found|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i),
       phrase(
         /Torch is not able to use GPU|device does not support the current version of Torch|(?:torch\.)?cuda\.is_available\(\)\)?`?[\s\S]{0,3}(?:\bis |returns? |returned |: ?|== ?|-+> ?|→ ?|Out\[\d+\]: ?)?\(?False\b/i,
       ),
@@ -72,7 +74,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
       ),
     ],
-    unless: /bitsandbytes|quantization method|ollama|level=/i,
+    unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+/i,
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';

@@ -81,6 +81,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The GPU was reset while it worked',
     patterns: [
+      code(/\bDeviceLost\b/),
       phrase(
         /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
       ),
@@ -113,8 +114,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'WebGPU finds no adapter',
     patterns: [
+      phrase(/panicked at [^\n]*Unable to find a GPU|a suitable graphics adapter or device could not be found/i),
       phrase(
-        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics )?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
+        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
       ),
       phrase(
         /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,

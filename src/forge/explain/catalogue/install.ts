@@ -84,6 +84,9 @@ export const installClasses: readonly ErrorClass[] = [
         ),
       ),
       capture(
+        /(?<first>(?:torch|tensorflow|jax|mxnet|cupy|cudf|numba|paddle|onnx|nvidia)[\w.-]*) \S+ has requirement (?<package>[\w-]+)[^\n]*, but you'll have (?<have>[^\n]+?) which is incompatible/i,
+      ),
+      capture(
         new RegExp(
           `No solution found when resolving[\\s\\S]{0,300}?depends? on (?<package>${GPU_PACKAGE.source})`,
           'i',
@@ -121,6 +124,7 @@ export const installClasses: readonly ErrorClass[] = [
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],
+    unless: /\bUserWarning\b/,
     cause: ({ got }) =>
       `${got.module ?? 'The package'} is missing in the Python that ran: another environment is active, or it was never installed.`,
     fix: (context) => [

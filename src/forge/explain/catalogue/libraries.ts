@@ -92,7 +92,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     title: 'cuBLAS could not start',
     patterns: [
       code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/),
-      phrase(/failed to create cublas handle(?!:)/i),
+      phrase(/failed to create cublas handle(?!:)|\bcublas: not initialized/i),
       phrase(/StreamExecutor without BLAS support/i),
     ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
@@ -133,6 +133,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A CUDA library is missing',
     patterns: [
+      capture(/\b(?<symbol>cuda(?!GetErrorName)[A-Z]\w+) symbol not found/),
       capture(new RegExp(LIBRARY.source + GONE.source, 'i')),
       capture(
         new RegExp(
@@ -269,6 +270,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>cuda|tensorrt|rocm|shared)/i,
       ),
+      capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
       phrase(/\w+ExecutionProvider\b[^\n]{0,40}does not contain a subset of available providers/i),
@@ -293,6 +295,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CuPy is not correctly installed',
     patterns: [
+      capture(/\bcupy[\w.]* has the wrong size, try recompiling|'cupy[\w.]*' has no attribute '__reduce_cython__'/),
       phrase(
         /CuPy is not correctly installed|make sure that the (?:version of CuPy|package)[^\n]*matches with the version of CUDA/i,
       ),
@@ -321,6 +324,9 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'bitsandbytes does not fit the CUDA version',
     patterns: [
+      capture(
+        /['"](?<symbol>c(?:adam|adagrad|lion|momentum|rmsprop|ademamix|quantize|dequantize|gemm|igemmlt)\w*(?:\d+bit|blockwise|fp\d+|nf4)\w*)['"]/,
+      ),
       phrase(
         /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
       ),
@@ -358,6 +364,10 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'TensorRT cannot build or load the engine',
     patterns: [
+      phrase(/Failed to parse (?:the )?ONNX (?:model|file)/i),
+      symptom(
+        /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,
+      ),
       phrase(
         /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|engine plan file is (?:not compatible|generated)/,
       ),

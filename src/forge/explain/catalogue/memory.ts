@@ -180,6 +180,7 @@ export const memoryClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'The memory of the computer is full',
     patterns: [
+      phrase(/internal compiler error: Killed|Killed signal terminated program cc1plus/i),
       capture(
         /DefaultCPUAllocator: (?:not enough memory|can't allocate memory)(?:: you tried to allocate (?<bytes>\d+) bytes)?/i,
       ),

@@ -57,9 +57,11 @@ export const ncclClasses: readonly ErrorClass[] = [
       phrase(/Bootstrap : no socket interface found|NCCL WARN Bootstrap|NET\/(?:Socket|IB) : No (?:usable|interface)/i),
       capture(/NCCL WARN (?:NET\/)?(?:IB|OFI)[^\n]*(?:failed|error|Got completion)/i),
       capture(
-        /(?:connect|connection)[^\n]{0,60}(?:refused|timed out|failed)[^\n]*(?:MASTER_ADDR|port \d+|TCPStore|rendezvous)|(?:TCPStore|rendezvous)[^\n]*(?:refused|timed out|failed|timeout)/i,
+        /(?:connect|connection)[^\n]{0,60}(?:refused|timed out|failed)[^\n]*(?:MASTER_ADDR|TCPStore|rendezvous|(?<=\b(?:nccl|c10d|gloo|torch|rank|master|store|socket\.cpp)[^\n]*)port \d+)|(?:TCPStore|rendezvous)[^\n]*(?:refused|timed out|failed|timeout)/i,
       ),
-      phrase(/client socket has timed out[^\n]*trying to connect|setting up NCCL communicator[^\n]*got error/i),
+      phrase(
+        /client socket has (?:timed out[^\n]*trying|failed) to connect|setting up NCCL communicator[^\n]*got error/i,
+      ),
       code(/ncclRemoteError|NCCL error: remote process exited or there was a network error/),
       code(/\bNet : Call to (?:connect|recv|send|accept|bind|listen)\w* [^\n]*failed/),
       capture(

@@ -28,7 +28,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
 };
 
 const CUDA =
-  /(?:cuda|\bGPUassert\b|\bcu(?:Ctx|Init|Launch|Mem|Module|Stream|Event|Device|Func|Link|Graph)\w*|thrust::|\bcub::|\.cuh?\b|nvrtc|cublas|cufft|\bNPP\b|\bGPU (?:error|kernel|device))/;
+  /(?:cuda|\bGPUassert\b|\bcu(?:Ctx|Init|Launch|Mem|Module|Stream|Event|Device|Func|Link|Graph)\w*|thrust::|\bcub::|\.cuh?\b|nvrtc|\bNPP\b|\bGPU (?:error|kernel|device))/;
 
 /** A class with a wording of its own for the same line comes first. */
 const BELOW = 60;

@@ -11,6 +11,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
+      phrase(/amdgpu detected, but no compatible rocm library found/i),
       phrase(/gpu support may not be enabled|Unable to load nvcuda|nvcuda init failure/i),
       phrase(/Dynamic LLM libraries"? runners="?\[cpu\w*(?: cpu\w*)*\]/),
       phrase(
@@ -35,6 +36,7 @@ export const servingClasses: readonly ErrorClass[] = [
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
     ],
     explains: ['torch-no-gpu', 'cuda-lib-missing'],
+    unless: /\babsl\b|\bjax\b|xla_bridge/i,
     cause: ({ got, facts }) =>
       got.number === '999'
         ? 'The driver is in a bad state, most often after suspend.'

@@ -35,6 +35,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The video encoder or decoder of the GPU cannot be used',
     patterns: [
+      phrase(/A hardware device reference is required to upload frames/i),
       capture(
         /Driver does not support the required nvenc API version\. Required: (?<wanted>[\d.]+) Found: (?<found>[\d.]+)/i,
       ),
@@ -98,6 +99,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The profiler may not read the counters of the GPU',
     patterns: [
+      phrase(/CUPTI could not be loaded/i),
       code(/ERR_NVGPUCTRPERM|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES/),
       phrase(/not have permission to (?:access|profile)[^\n]*Performance Counters/i),
       capture(/\bcupti\w*[^\n]{0,80}? failed with error (?<number>\d+|CUPTI_\w+)/i),
@@ -117,6 +119,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'An OpenCL call failed',
     patterns: [
+      phrase(/\bProgram build failure\b/),
       code(
         /\bCL_(?:OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
       ),
@@ -192,12 +195,11 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The sharing daemon of CUDA (MPS) is not there',
     patterns: [
-      code(/CUDA_ERROR_MPS_\w+|cudaErrorMps\w+/),
       phrase(/MPS client failed to connect|between the MPS server and (?:the )?MPS client failed/i),
       symptom(/nvidia-cuda-mps-(?:server|control)[^\n]{0,40}(?:failed|exited with status [1-9]|error)/i),
       phrase(/Failed to send command to MPS daemon|MPS daemon[^\n]{0,30}(?:not healthy|not running|failed)/i),
     ],
-    cuda: [805, 806, 807, 808, 809],
+    cuda: [805, 806, 807, 808, 809, 810],
     explains: ['no-devices', 'cuda-failed', 'cuda-unknown'],
     cause: () =>
       'CUDA_MPS_PIPE_DIRECTORY, or a pipe in /tmp/nvidia-mps, leads to a daemon that does not run, runs as another user, or is outside this container.',

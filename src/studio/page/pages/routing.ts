@@ -1,6 +1,8 @@
 // Where work goes and how well the router knows: decisions, predictions beside measurements, and the question "why there?".
 
-import type { OperationType, Prediction, RouteExplanation } from '../../../index.ts';
+import { amount } from '../../../base/amount.ts';
+import { operationTypes } from '../../../base/operations.ts';
+import type { Prediction, RouteExplanation } from '../../../index.ts';
 import type { Measured, RuntimeView } from '../../types.ts';
 import { h, setText, show } from '../dom.ts';
 import { ago, count, duration, percent, unknown } from '../format.ts';
@@ -10,20 +12,6 @@ import { empty, field, figure, panel, table } from '../widgets.ts';
 import { noRuntime, type Page } from './page.ts';
 
 type Decision = RuntimeView['snapshot']['routing']['decisions'][number];
-
-/** Every operation that the router knows: one too many or too few does not compile. */
-const operations = Object.keys({
-  matrix_multiply: true,
-  matrix_add: true,
-  element_wise: true,
-  reduction: true,
-  transform: true,
-  graph_algorithm: true,
-  random_generation: true,
-  lattice_creation: true,
-  path_finding: true,
-  unknown: true,
-} satisfies Record<OperationType, true>);
 
 const modes: Readonly<Record<string, string>> = {
   measured: 'by measured costs',
@@ -44,16 +32,6 @@ const classes: Readonly<Record<string, string>> = {
 };
 
 const nameOf = (op: string): string => classes[op] ?? op;
-
-/** 2^20, 64k, 1M or a plain number of elements. */
-function elements(text: string): number {
-  const power = /^2\^(\d{1,2})$/.exec(text.trim());
-  if (power) return 2 ** Number(power[1]);
-  const scaled = /^(\d+(?:\.\d+)?)\s*([kmg]?)$/i.exec(text.trim());
-  return scaled
-    ? Math.round(Number(scaled[1]) * { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[scaled[2]!.toLowerCase()]!)
-    : Number.NaN;
-}
 
 /** "Why there?": asked of the program's own router. */
 function whyForm(store: Store, runtimeName: () => string): HTMLElement {
@@ -76,7 +54,7 @@ function whyForm(store: Store, runtimeName: () => string): HTMLElement {
   const form = h(
     'form',
     { class: 'form' },
-    field({ label: 'Operation', name: 'op', options: operations, value: 'matrix_multiply' }),
+    field({ label: 'Operation', name: 'op', options: operationTypes, value: 'matrix_multiply' }),
     field({ label: 'Elements', name: 'size', value: '1M', placeholder: '1000, 64k, 2^20' }),
     field({ label: 'The data is at', name: 'at', value: '', placeholder: 'host' }),
     h('button', { type: 'submit', class: 'button primary' }, 'Ask the router'),
@@ -84,7 +62,7 @@ function whyForm(store: Store, runtimeName: () => string): HTMLElement {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const given = new FormData(form);
-    const size = elements(String(given.get('size')));
+    const size = amount(String(given.get('size')).trim());
     store
       .get<RouteExplanation>('/api/why', {
         op: String(given.get('op')),

@@ -1,16 +1,17 @@
 // What all parts of a reduction share: the kernel being built, states of accumulators, folding, storing results.
 
 import { dtypeInfo } from '../../../../base/dtype.ts';
-import type { Kernel } from '../../../../kernel/kernel.ts';
+import type { Accumulator, Kernel } from '../../../../kernel/kernel.ts';
 import type { Together } from '../../../../kernel/together.ts';
 import { emitAlu } from '../alu.ts';
 import type { EntryPoint, RegKind } from '../code.ts';
 import { combineOf, fold, resultOf, type State, startState, stateKinds } from '../combine.ts';
 import { emitStore, firstOf } from '../memory.ts';
 import type { ReducePlan } from '../plan.ts';
+import { manyRootsOf, rootsTogether } from '../roots.ts';
 import type { PtxScope } from '../scope.ts';
 import type { Frame } from '../shape.ts';
-import type { IndexBits } from '../types.ts';
+import { type IndexBits, isFloatType, literal } from '../types.ts';
 import { lane } from '../values.ts';
 
 /** States of all accumulators of one element: [accumulator][register]. */
@@ -55,6 +56,24 @@ export function foldAll(b: Combining, scope: PtxScope, into: States, from: State
   });
 }
 
+/** Whether states hold something already: the first values of all become the state themselves, see `closeSums`. */
+export type Begun = boolean;
+
+function put(scope: PtxScope, a: Accumulator, state: State, value: State, begun: Begun): void {
+  if (begun || state.length > 1) fold(scope.context, a, state, value);
+  else scope.block.set(state[0]!, `mov.${moveSuffix(state[0]!)}`, value[0]!);
+}
+
+/**
+ * Adds the 0 that sums of floats begin with where states began with their first values: nothing but -0 becomes something else. Once for each
+ * sum in the end, instead of once for each thread's part of it.
+ */
+export function closeSums(b: Combining, scope: PtxScope, states: States): void {
+  b.kernel.accumulators.forEach((a, i) => {
+    if (a.op === 'sum' && isFloatType(a.type)) fold(scope.context, a, states[i]!, [literal(scope.block, a.type, 0)]);
+  });
+}
+
 /** Folds the accumulator values at one stretch of positions into `into[lane]`. `lanesReduce`: lanes are positions, not columns. */
 export function foldValues(
   b: Builder,
@@ -62,6 +81,7 @@ export function foldValues(
   into: readonly States[],
   position: string,
   lanesReduce: boolean,
+  begun: Begun = true,
 ): void {
   b.kernel.accumulators.forEach((a, i) => {
     const values = scope.values(a.value);
@@ -69,14 +89,22 @@ export function foldValues(
       const state = states[i]!;
       const at =
         lanesReduce && l > 0 && state.length > 1 ? scope.block.def(b.kind, `add.${b.s}`, position, l) : position;
-      fold(scope.context, a, state, [lane(values, l), at]);
+      put(scope, a, state, [lane(values, l), at], begun);
     });
   });
 }
 
 /** The same with one state for all lanes, which are positions: they are folded with each other first. */
-export function foldLanes(b: Builder, scope: PtxScope, into: States, position: string, width: number): void {
-  b.kernel.accumulators.forEach((a, i) => {
+export function foldLanes(
+  b: Builder,
+  scope: PtxScope,
+  into: States,
+  position: string,
+  width: number,
+  begun: Begun,
+): void {
+  const { accumulators } = b.kernel;
+  const foldOne = (a: Accumulator, i: number): void => {
     const values = scope.values(a.value);
     const state = into[i]!;
     if (state.length > 1) {
@@ -93,7 +121,22 @@ export function foldLanes(b: Builder, scope: PtxScope, into: States, position: s
       for (let l = 0; l < half; l++)
         open[l] = emitAlu(scope.context, combineOf(a.op), a.type, [open[l]!, open[l + half]!]);
     }
-    fold(scope.context, a, state, [open[0]!]);
+    put(scope, a, state, [open[0]!], begun);
+  };
+  const roots = manyRootsOf(
+    accumulators.map((a) => a.value),
+    width,
+    b.entry.target.fastMath,
+  );
+  // What they are the roots of, and all that is summed without them; the roots; the rest.
+  accumulators.forEach((a, i) => {
+    if (roots[i]!.length === 0) foldOne(a, i);
+    else for (const root of roots[i]!) scope.values(root.src[0]!);
+  });
+  const all = [...new Set(roots.flat())];
+  if (all.length > 0) rootsTogether(scope, all);
+  accumulators.forEach((a, i) => {
+    if (roots[i]!.length > 0) foldOne(a, i);
   });
 }
 

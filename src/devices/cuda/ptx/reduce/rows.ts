@@ -7,6 +7,7 @@ import { placeIn, tileOf } from '../tiles.ts';
 import {
   type Builder,
   type Combining,
+  closeSums,
   foldAll,
   foldLanes,
   foldTree,
@@ -39,6 +40,8 @@ export function renderRows(b: Builder): number {
   const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
 
   const step = group * vector * unroll;
+  /** Every thread has one stretch of the row, and all of them the whole. */
+  const once = plan.splits === 1 && b.columns === step;
   const fill = (inner: PtxScope): void => {
     for (let u = 0; u < unroll; u++) {
       const first = inner.block.def(b.kind, `mad.lo.${b.s}`, member, vector, begin);
@@ -48,11 +51,11 @@ export function renderRows(b: Builder): number {
         width: vector,
         laneAxis: vector > 1 ? lastReduced : -1,
       });
-      if (plan.folds) foldLanes(b, copy, states[u]![0]!, at, vector);
-      else foldValues(b, copy, states[u]!, at, true);
+      if (plan.folds) foldLanes(b, copy, states[u]![0]!, at, vector, !once);
+      else foldValues(b, copy, states[u]!, at, true, !once);
     }
   };
-  if (plan.splits === 1 && b.columns === step) fill(scope);
+  if (once) fill(scope);
   else loopWhile(b, scope, begin, step, end, fill);
   if (plan.splits > 1 || b.columns % step !== 0) {
     const at = body.def(b.kind, `add.${b.s}`, begin, member);
@@ -62,10 +65,11 @@ export function renderRows(b: Builder): number {
   foldTree(b, scope, all);
   const total = all[0]!;
   if (isSpread(b)) {
-    finishSpread(b, scope, total, axes, row);
+    finishSpread(b, scope, total, axes, row, once);
     return blocks;
   }
   combineGroup(b, scope, total, group);
+  if (once) closeSums(b, scope, total);
   const finish = entry.label('finish');
   if (plan.splits > 1) {
     const leader = body.def('p', 'setp.eq.u32', tid, 0);

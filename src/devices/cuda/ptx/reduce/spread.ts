@@ -8,19 +8,20 @@ import { alone } from '../../../../kernel/together.ts';
 import type { Block, RegKind } from '../code.ts';
 import { fold, shuffle, stateKinds } from '../combine.ts';
 import { PtxScope } from '../scope.ts';
-import { type Builder, moveSuffix, type States, storeOutputs, toIndex } from './builder.ts';
+import { type Builder, closeSums, moveSuffix, type States, storeOutputs, toIndex } from './builder.ts';
 
 /** Whether a reduction ends this way. */
 export const isSpread = ({ near, plan }: Pick<Builder, 'near' | 'plan'>): boolean =>
   near.count > 1 && plan.form === 'row' && plan.splits === 1 && plan.group <= 32;
 
-/** `axes`: where the neighbours of the thread lie. `row` counts them, and may lie behind the last. */
+/** `axes`: where the neighbours of the thread lie. `row` counts them, and may lie behind the last. `open`: see `closeSums`. */
 export function finishSpread(
   b: Builder,
   scope: PtxScope,
   states: States,
   axes: ReadonlyMap<number, string>,
   row: string,
+  open: boolean,
 ): void {
   const { entry, tid, near, plan } = b;
   const { body } = entry;
@@ -58,6 +59,7 @@ export function finishSpread(
   cells.forEach((cell, i) => {
     const at = placeOf(b, axes, number, i);
     const own = { ...b, kernel: near.origin, near: alone(near.origin) };
+    if (open) closeSums(own, scope, cell);
     // Expressions of another builder: nothing that is known of ours holds for them.
     const finished = PtxScope.root(entry, scope.bindings).extend({ axes: at });
     storeOutputs(own, finished, [cell], flatOf(b, near.origin.space, at), 1);

@@ -15,7 +15,7 @@ import type { Target } from '../../ptx/target.ts';
 import { reachable } from '../../ptx/values.ts';
 
 export interface Layout {
-  /** Threads of one row: a warp, or a whole block. */
+  /** Threads of one row: part of a warp, a warp, or a whole block. */
   readonly group: number;
   readonly threads: number;
   readonly vector: number;
@@ -27,8 +27,11 @@ export interface Layout {
   readonly resident: number;
 }
 
-/** Threads of a row where every block has one row, by the bytes of the widest operand: f64 takes more code for each element. */
-const mostThreads = (widest: number): number => (widest === 8 ? 1024 : 512);
+/**
+ * Threads of a row where every block has one row, by the bytes of the widest operand: f64 takes more code for each element. Of a long row each
+ * thread holds so much that there are registers for 512.
+ */
+const mostThreads = (widest: number, columns: number): number => (widest === 8 && columns <= 8192 ? 1024 : 512);
 /** Operations on an element from which it is much: a softmax has more, a layer norm fewer. */
 const heavyFrom = 100;
 /**
@@ -36,12 +39,24 @@ const heavyFrom = 100;
  * enough by many blocks at a time. (The sum of a log softmax of 8192²: 137 µs by blocks of a row each, 106 by 256 threads that stay.)
  */
 const stayFor = [
-  { operations: heavyFrom, shortest: 2048, longest: Number.POSITIVE_INFINITY, threads: 1024 },
+  { operations: heavyFrom, shortest: 2048, longest: 16_384, threads: 1024 },
   { operations: 64, shortest: 4096, longest: 8192, threads: 256 },
 ] as const;
 /** Elements of a row that a thread of a staying block holds, and threads of a multiprocessor that have registers for two rows of them. */
 const heldElements = 16;
 const stayingThreads = { few: 768, many: 1024 } as const;
+
+/** Vectors of a row that a part of a warp holds at most, and bytes of a row that it reads at a time at least: a line of the cache. */
+const shortVectors = 64;
+const lineBytes = 128;
+/** Bytes of a row that a thread of a short row holds at most. */
+const heldBytes = 128;
+/** Threads of a multiprocessor that short rows must leave it: with fewer, more threads a row are better. */
+const busyThreads = 4096;
+/** Threads of a block of short rows: while some are read, others are computed (softmax of 262144 x 200: 145 µs by 256, 127 by 128). */
+const shortThreads = 128;
+/** What combining two values costs, in operations on an element. */
+const exchangeCost = 4;
 
 export function layoutOf(stack: Rows, target: Target): Layout {
   const { columns } = stack;
@@ -58,7 +73,17 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   const stays = may
     ? stayFor.find((s) => operations >= s.operations && columns >= s.shortest && columns <= s.longest)
     : undefined;
-  const most = asked ?? stays?.threads ?? mostThreads(widest);
+  const most = asked ?? stays?.threads ?? mostThreads(widest, columns);
+  const short = asked === undefined ? shortGroup(stack, vector, widest, operations, target) : null;
+  if (short !== null)
+    return {
+      group: short,
+      threads: shortThreads,
+      vector,
+      places: Math.ceil(columns / (short * vector)),
+      turned: false,
+      resident: 0,
+    };
   let group = 32;
   const each = stays ? heldElements : asked !== undefined || heavy ? vector : vector * (widest < 4 ? 4 : 2);
   while (group < most && group * each < columns) group *= 2;
@@ -66,6 +91,26 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   const staying = stayingThreads[threads > 256 ? 'many' : 'few'] / threads;
   const resident = wanted ?? (stays ? staying : 0);
   return { group, threads, vector, places: Math.ceil(columns / (group * vector)), turned: false, resident };
+}
+
+/**
+ * Threads of a row that part of a warp can hold; null for longer rows. A warp for each would be idle in part: of 64 numbers 16 threads have
+ * a vector. Fewer threads exchange less, and so many share a row that few of them are left over.
+ */
+function shortGroup(stack: Rows, vector: number, widest: number, operations: number, target: Target): number | null {
+  const vectors = Math.ceil(stack.columns / vector);
+  if (vectors > shortVectors) return null;
+  const folds = stack.stages.filter(({ kernel }) => kernel.accumulators.length > 0).length;
+  let best: number | null = null;
+  let least = Number.POSITIVE_INFINITY;
+  for (let group = 32; group * vector * widest >= lineBytes; group /= 2) {
+    const places = Math.ceil(vectors / group);
+    if (places * vector * Math.max(4, widest) > heldBytes) break;
+    if (group < 32 && stack.rows * group < target.processors * busyThreads) break;
+    const cost = group * (places * vector * operations + folds * Math.log2(group) * exchangeCost);
+    if (cost < least) [best, least] = [group, cost];
+  }
+  return best;
 }
 
 const operationsOf = ({ stages }: Rows): number =>

@@ -3,6 +3,17 @@
 import type { Family } from './types.ts';
 import { ABSENT, FAILED, FAULT } from './words.ts';
 
+/** What pip and its like say of a package that they could not build: they speak, whatever the package is called. */
+export const installers: readonly Family[] = [
+  {
+    code: 'build-failed',
+    subject:
+      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin|diff-gaussian|simple-knn|gsplat)[\w-]*|rasteriz\w+/i,
+    trouble:
+      /\bfailed to build\b(?! \w+ engine)|building wheel for [^\n]*\berror\b|failed building wheel|could not build wheels|building \S+ (?!engine)\S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
+  },
+];
+
 export const builds: readonly Family[] = [
   {
     code: 'device-mismatch',
@@ -69,13 +80,6 @@ export const builds: readonly Family[] = [
   {
     code: 'build-failed',
     subject:
-      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin|diff-gaussian|simple-knn|gsplat)[\w-]*|rasteriz\w+/i,
-    trouble:
-      /\bfailed to build\b(?! \w+ engine)|building wheel for [^\n]*\berror\b|failed building wheel|could not build wheels|building \S+ (?!engine)\S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
-  },
-  {
-    code: 'build-failed',
-    subject:
       /\b(?:vulkan|CL|hip|rocm|sycl|level_zero|cudnn\w*|nccl|cub|thrust|cutlass|torch|ATen|c10|cu(?:da|blas|fft|rand|sparse|solver)\w*|nv\w+)[\w/-]*\.(?:h|hpp|cuh)\b|\.cu(?:\.o)?\b/i,
     trouble: /\bfatal error\b|no such file|cannot open (?:include|source) file/i,
   },
@@ -86,7 +90,8 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'build-failed',
-    subject: /\b(?:flash[-_ ]?attn|xformers|apex|llama-cpp|bitsandbytes|nvcc|cmake)|\.cu\b/i,
+    subject:
+      /\b(?:flash[-_ ]?attn|xformers|apex|llama-cpp|bitsandbytes|nvcc)|\.cu\b|\bcmake[^\n]*\b(?:cuda|hip|rocm|sycl|ggml)/i,
     trouble:
       /\b(?:build|compil\w+|wheel|metadata|setup\.py)\b[^\n]*\b(?:fail\w*|error|not)\b|\bfailed with exit (?:code|status)/i,
   },

@@ -64,7 +64,7 @@ export const graphics: readonly Family[] = [
   {
     code: 'mps-unavailable',
     subject: /\bggml_metal\w*|\bMPS\b|\bMTL\w+|\bMetal\b/,
-    trouble: /\b(?:not available|unavailable)\b/i,
+    trouble: /\b(?:MPS|Metal|GPU|device|backend)\b[^\n]{0,30}\b(?:not available|unavailable)\b/i,
   },
   {
     code: 'mps-failed',

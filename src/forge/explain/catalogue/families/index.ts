@@ -6,7 +6,7 @@
 
 import { weak } from '../../patterns.ts';
 import type { Pattern } from '../../types.ts';
-import { builds } from './builds.ts';
+import { builds, installers } from './builds.ts';
 import { faults } from './faults.ts';
 import { graphics } from './graphics.ts';
 import { libraries } from './libraries.ts';
@@ -20,6 +20,7 @@ export type { Family } from './types.ts';
 
 /** From the narrow subject to the wide one. */
 export const families: readonly Family[] = [
+  ...installers,
   ...pairs,
   ...faults,
   ...libraries,
@@ -29,6 +30,13 @@ export const families: readonly Family[] = [
   ...builds,
   ...programs,
 ];
+
+/** Classes that a compiler's line may lead to. */
+export const buildCodes: ReadonlySet<string> = new Set([
+  ...[...installers, ...builds].map(({ code }) => code),
+  'dkms-build',
+  'webgpu-failed',
+]);
 
 /** All that the second look may join: the families, and what is left of a speaker's troubles. */
 export const joined: readonly Family[] = [...families, ...leftovers];

@@ -25,7 +25,7 @@ export const libraries: readonly Family[] = [
   {
     code: 'cuda-lib-missing',
     subject:
-      /\blib(?:cu(?:dart|dnn|blas|fft|rand|sparse|solver|pti|dss|tensor|file|dadevrt|inj)|nv(?!idia-ml))\w*\.so|\b(?:nvrtc|cudart|cudadevrt|cublas|cusparse|cusolver|cufft|curand|nvjitlink|libnpp|libcudart)|\b(?:cu|nv)\w+64_\w+\.dll/i,
+      /\blib(?:cu(?:dart|dnn|blas|fft|rand|sparse|solver|pti|dss|tensor|file|dadevrt|inj)|nv(?!idia-ml))\w*\.so|\b(?:nvrtc|cudart|cudadevrt|cublas|cusparse|cusolver|cufft|curand|nvjitlink|libnpp|libcudart)|\b(?:cu|nv)\w+64_\w+\.dll|\bcu(?:pti|dart|blas|dnn|fft|rand|sparse|solver)\w*\.dll/i,
     trouble: ABSENT,
   },
   { code: 'cuda-lib-missing', subject: /NVRTC_ERROR_BUILTIN|NvrtcSupportError/, trouble: FAILED },

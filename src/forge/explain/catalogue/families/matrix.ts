@@ -60,6 +60,10 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'tensorrt-engine',
   },
   {
+    voice: /\[\w+ @ (?:0x)?[0-9a-f]{6,16}\]|\bAVHWDeviceContext\b/,
+    kinds: { none: 'nvenc', memory: 'nvenc', absent: 'nvenc' },
+  },
+  {
     voice:
       /onnxruntime|\bOrt(?:Exception|Session|Status|Api)\w*|\w+ExecutionProvider\b|\bDml(?:Operator|Device|Execution)\w*|\bDirectML\b/i,
     kinds: { ...CRASH, memory: 'oom' },
@@ -128,7 +132,7 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray|Matrix|CNN)|\bMTL\w+|\bAGX\w+|\bIOGPU\w+|\bmlx(?:\.core|::)|\.metal(?:lib)?\b|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|'|$)/,
+      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray|Matrix|CNN)|\bMTL\w+|\bAGX\w+|\bIOGPU\w+|\bmlx(?:\.core|::|: )|\bmetal::\w+|\.metal(?:lib)?\b|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|'|$)/,
     kinds: { crash: 'native-crash', memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
     otherwise: 'mps-failed',
   },

@@ -21,7 +21,11 @@ export const places: readonly Family[] = [
     subject: /secure ?boot|module verification|MOK\b/i,
     trouble: /\b(?:fail\w*|reject\w*|denied|required|not|tainting)\b/i,
   },
-  { code: 'nouveau', subject: /\bnouveau\b/i, trouble: /\b(?:in use|loaded|conflict\w*|error|failed|timeout)\b/i },
+  {
+    code: 'nouveau',
+    subject: /\bnouveau\b/i,
+    trouble: /\b(?:in use|loaded|conflict\w*|error|failed|fault|timeout)\b/i,
+  },
   {
     code: 'smi-no-comm',
     subject:
