@@ -182,7 +182,8 @@ class ListRun implements ChunkWork<Item> {
       const ran = (t: Tensor): void => {
         this.#where = t.device ?? this.#where;
       };
-      const call = { runtime: this.#runtime, host: this.#host, run, ran };
+      // Work of the CPU may move to a GPU, which is not read at once.
+      const call = { runtime: this.#runtime, host: fusedOf(this.#runtime).host, run, ran };
       const packed = this.#packs(at[0]!);
       const arrays = packed ? this.#op.arrays(call, at) : each(at, (i) => this.#op.arrays(call, [i]));
       this.#launches += packed ? 1 : at.length;
