@@ -9,7 +9,7 @@ import type { Session, TfjsEvents } from './session.ts';
 import type { TfTensor } from './types.ts';
 
 export interface BackendReport {
-  /** The device that runs the kernels. */
+  /** The first device that is open. It runs the kernels, unless the runtime has a router that chooses among several. */
   readonly device: string;
   /** Kernels with an implementation of ours. */
   readonly native: number;

@@ -24,7 +24,7 @@ import type { Tf, TfCpu } from './types.ts';
 export interface BackendOptions {
   /** `@tensorflow/tfjs-backend-cpu`: runs the kernels that have no implementation here. */
   readonly cpu?: TfCpu | undefined;
-  /** The runtime to use, which stays yours, or options for a new one. */
+  /** The runtime to use, which stays yours, or options for a new one. A new one runs everything on its first device, unless you say `routing`. */
   readonly runtime?: Runtime | RuntimeOptions | undefined;
   /** Default 'gpuforge'. */
   readonly name?: string | undefined;
@@ -106,11 +106,17 @@ async function register(tf: Tf, options: BackendOptions = {}): Promise<TfjsBacke
   }
 }
 
+/**
+ * A TF.js program has one backend, and that has one device: the first that there is. Its calls keep the host busy anyway, so a GPU that
+ * works beside it is worth more than the shortest way to each result; and nobody waits until all devices are measured.
+ */
+const oneDevice = { mode: 'off' } as const;
+
 /** Opens the runtime, unless it is given, and registers the kernels. */
 async function open(tf: Tf, name: string, options: BackendOptions): Promise<Opened> {
   const { cpu, priority = 10, precision = 'f32', runtime: given } = options;
   const owned = !isRuntime(given);
-  const rt = owned ? await createRuntime(given) : given;
+  const rt = owned ? await createRuntime({ ...given, routing: given?.routing ?? oneDevice }) : given;
   try {
     checkPrecision(rt, precision);
   } catch (e) {

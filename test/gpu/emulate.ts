@@ -259,17 +259,6 @@ function decode(
   };
   /** Instructions that do more than set a register from registers. */
   const others: Readonly<Record<string, (args: readonly string[]) => Act>> = {
-    // The two words of one of 64 bits; products of words with powers of two are exact here.
-    'mov.b64': ([words, from]) => {
-      const [low, high] = vector(words!);
-      const v = read(from!);
-      return (t) => {
-        const value = v(t);
-        t.registers[high!] = Math.floor(value / 2 ** 32);
-        t.registers[low!] = value % 2 ** 32;
-        return undefined;
-      };
-    },
     'ld.param.u64': ([to, from]) => {
       const [at, n] = [address(from!), register(to!)];
       return (t) => {

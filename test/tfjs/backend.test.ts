@@ -59,6 +59,25 @@ describe('registration', () => {
     await a.close();
   });
 
+  it('runs everything on the first device, and measures none, unless routing is asked for', async () => {
+    const devices = ['reference' as const, 'cpu' as const];
+    const places = async (options: object): Promise<string[]> => {
+      const backend = await registerBackend(tf, { cpu, name: 'first', runtime: { devices, ...options } });
+      const found = new Set<string>();
+      backend.runtime.on('launch', ({ device }) => found.add(device));
+      await tf.setBackend('first');
+      // Far sooner done on the second device.
+      const y = tf.tidy(() => tf.matMul(tf.ones([64, 64]).mul(2), tf.ones([64, 64])).sum());
+      expect(Array.from(await y.data())).toEqual([2 * 64 ** 3]);
+      y.dispose();
+      await backend.close();
+      return [...found];
+    };
+    expect(await places({})).toEqual(['reference']);
+    expect(await places({ routing: undefined })).toEqual(['reference']);
+    expect(await places({ routing: { device: 'cpu' } })).toEqual(['cpu']);
+  });
+
   it('takes no name of another backend, and can be tried again after it was refused', async () => {
     expect(await codeOf(() => registerBackend(tf, { name: 'cpu' }))).toBe('BAD_NAME');
     const wrap = (d: Device): Device =>

@@ -4,7 +4,6 @@ import { byteSize } from '../../../base/dtype.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Output } from '../../../kernel/kernel.ts';
-import { computeApart } from './apart.ts';
 import type { Emitter } from './emitter.ts';
 import { f32ToBf16, f32ToF16, isHalf } from './half.ts';
 import { partsFor, splatBytes, storedWidth } from './lanes.ts';
@@ -30,9 +29,10 @@ export interface Target {
  * input that another output still reads, and the engine overlaps the parts only where no store lies between their loads.
  */
 export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope): void {
-  const roots = targets.map((t) => t.output.value);
-  computeApart(em, roots, s);
-  em.inStep(roots, s);
+  em.inStep(
+    targets.map((t) => t.output.value),
+    s,
+  );
   const values = targets.map((t) =>
     Array.from({ length: partsFor(s.lanes, storedWidth(t.output.type)) }, (_, p) => {
       const local = em.temp();

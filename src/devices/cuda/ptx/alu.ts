@@ -59,22 +59,6 @@ const sumOfWords: Emit = (c, type, a, b, d) => {
   return wrap(simple('add'))(c, type, a, b, d);
 };
 
-/** Turns of every other round of the generator of random numbers. */
-const turnedByProduct: ReadonlySet<number> = new Set([13, 26, 17, 16]);
-
-/**
- * A word turned to the left as a product, for the same reason: the two words of x · 2^n are what goes out on the left and what stays, and the
- * assembler joins them with what follows. Null where that is not asked for; half of the turns are, so that both kinds of units are busy.
- */
-export function emitTurn({ block }: AluContext, x: string, turn: number): string | null {
-  const { one } = block.entry;
-  if (one === null || !turnedByProduct.has(turn)) return null;
-  const product = block.def('d', 'mul.wide.u32', x, block.def('r', 'shl.b32', one, turn));
-  const [low, high] = [block.entry.reg('r'), block.entry.reg('r')];
-  block.emit(`mov.b64 {${low}, ${high}}, ${product}`);
-  return block.def('r', 'or.b32', low, high);
-}
-
 const signedSuffix = (c: AluContext, type: ScalarType): string => (kindOf(type, c.bits) === 'd' ? 's64' : 's32');
 const isSignedInt = (type: ScalarType): boolean => type === 'i32' || type === 'i64';
 const isLiteral = (operand: string): boolean => !operand.startsWith('%');

@@ -42,13 +42,3 @@ const isSum = (e: Expr): boolean => e.kind === 'alu' && e.op === 'add' && e.type
 
 const addsKey = (e: Expr): boolean =>
   e.kind === 'alu' && isSum(e) && e.src.some((s) => dependencies(s).size === 0) && e.src.some(isSum);
-
-/** How far an `or` turns a word to the left: (x << n) | (x >> (32 - n)); 0 if it is something else. */
-export function turnOf({ op, src }: Alu): number {
-  const [left, right] = src;
-  if (op !== 'or' || left?.kind !== 'alu' || right?.kind !== 'alu') return 0;
-  if (left.op !== 'shl' || right.op !== 'shr' || left.type !== 'u32' || left.src[0] !== right.src[0]) return 0;
-  const [by, back] = [left.src[1]!, right.src[1]!];
-  if (by.kind !== 'const' || back.kind !== 'const') return 0;
-  return Number(by.value) + Number(back.value) === 32 ? Number(by.value) : 0;
-}

@@ -9,8 +9,7 @@
 
 import { linear } from '../../../kernel/bounds.ts';
 import type { Alu, Expr } from '../../../kernel/expr.ts';
-import { type AluContext, emitAlu, emitTurn } from './alu.ts';
-import { turnOf } from './bounded.ts';
+import { type AluContext, emitAlu } from './alu.ts';
 import { emitBitcast, emitCast } from './cast.ts';
 import type { Block, EntryPoint } from './code.ts';
 import { emitLoad } from './memory.ts';
@@ -181,8 +180,6 @@ export class PtxScope {
       case 'alu': {
         const agreed = this.#alongLanes(e);
         if (agreed) return agreed;
-        const turned = this.#turned(e);
-        if (turned) return turned;
         const src = e.src.map((s) => this.values(s));
         const type = e.src[e.src.length - 1]!.type;
         const context = { ...this.context, of: e };
@@ -196,16 +193,6 @@ export class PtxScope {
       default:
         return e satisfies never;
     }
-  }
-
-  /** A word that is turned, where that is done by a product. */
-  #turned(e: Alu): Values | null {
-    const turn = turnOf(e);
-    const [shifted] = e.src;
-    if (turn === 0 || shifted?.kind !== 'alu') return null;
-    const words = this.values(shifted.src[0]!);
-    const made = words.map((x) => emitTurn(this.context, x, turn));
-    return made.every((r) => r !== null) ? made : null;
   }
 
   /**

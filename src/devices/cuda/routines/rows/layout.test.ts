@@ -40,7 +40,7 @@ describe('how rows lie over threads', () => {
       rows: count,
       columns,
     });
-    expect(layoutOf(rows(1 << 20, 64), target)).toMatchObject({ group: 8, threads: 256, places: 2, vector: 4 });
+    expect(layoutOf(rows(1 << 20, 64), target)).toMatchObject({ group: 8, threads: 128, places: 2, vector: 4 });
     expect(layoutOf(rows(1 << 20, 200), target)).toMatchObject({ group: 8, places: 7 });
     expect(layoutOf(rows(40_000, 200), target)).toMatchObject({ group: 16, places: 4 });
     expect(layoutOf(rows(200, 64), target)).toMatchObject({ group: 32, places: 1 });

@@ -53,6 +53,8 @@ const lineBytes = 128;
 const heldBytes = 128;
 /** Threads of a multiprocessor that short rows must leave it: with fewer, more threads a row are better. */
 const busyThreads = 4096;
+/** Threads of a block of short rows: while some are read, others are computed (softmax of 262144 x 200: 145 µs by 256, 127 by 128). */
+const shortThreads = 128;
 /** What combining two values costs, in operations on an element. */
 const exchangeCost = 4;
 
@@ -76,7 +78,7 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   if (short !== null)
     return {
       group: short,
-      threads: 256,
+      threads: shortThreads,
       vector,
       places: Math.ceil(columns / (short * vector)),
       turned: false,
