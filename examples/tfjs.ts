@@ -1,9 +1,12 @@
-// A small network learns to read digits that this program draws itself: `node --experimental-strip-types examples/tfjs.ts` after
-// `npm run build`. Two lines bring it to gpuforge; the rest is plain TF.js.
+// A small network learns to read digits that this program draws itself. Two lines bring it to gpuforge; the rest is plain TF.js.
+//
+//   npm install gpuforge @tensorflow/tfjs
+//   node tfjs.ts              (Node 22.18 or later; older ones take a build step, or `npx tsx tfjs.ts`)
+//
+// In a clone of the repository: `npm run build` and `npm install --no-save @tensorflow/tfjs` first.
 
+import * as tf from '@tensorflow/tfjs';
 import * as cpu from '@tensorflow/tfjs-backend-cpu';
-import * as tf from '@tensorflow/tfjs-core';
-import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
 import { registerBackend } from 'gpuforge/tfjs';
 
 const backend = await registerBackend(tf, { cpu });

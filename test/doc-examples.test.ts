@@ -4,6 +4,7 @@
 // the expression before it (a promise is awaited, a tensor read) must be that value. A block marked ```ts no-run is only
 // checked to be valid syntax, and counted.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as tfjsCpu from '@tensorflow/tfjs-backend-cpu';
@@ -191,6 +192,21 @@ function expectSame(got: unknown, want: unknown): void {
     expect(got).toEqual(want);
   }
 }
+
+it('blocks of plain JavaScript are files that the oldest Node reads', () => {
+  // A syntax that Node 20 has not is fine in TypeScript, which is compiled, and a SyntaxError here.
+  const pages = markdown.filter((f) => !f.startsWith('docs/api/'));
+  const blocks = pages.flatMap((f) => [...readFileSync(root + f, 'utf8').matchAll(/^```js\n([\s\S]*?)^```/gm)]);
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const [, code] of blocks) {
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--check'], {
+      input: code!,
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(code).not.toMatch(/^\s*(await )?using /m);
+  }
+});
 
 describe('examples of the documentation', () => {
   let rt: gpuforge.Runtime;

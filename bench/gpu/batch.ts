@@ -8,6 +8,7 @@
 import { batchElementwise, batchMatmul, batchXor } from '../../src/batch/index.ts';
 import { DeviceManager, GPUCompute } from '../../src/compute/index.ts';
 import { createRuntime, type DeviceKind, type Runtime, type Tensor } from '../../src/index.ts';
+import { BareDriver } from './bare-driver.ts';
 import { DeviceTimes, overlap, total } from './device-times.ts';
 
 const args = process.argv.slice(2);
@@ -130,7 +131,40 @@ async function products(rt: Runtime): Promise<void> {
     gpu ? '≤ 15 µs' : '(no bound)',
     gpu ? batch! <= 15 : null,
   );
-  free([...a, ...b, ...got]);
+  free(got);
+  if (kind === 'cuda') await bareCalls(a, b);
+  free([...a, ...b]);
+}
+
+const idlePtx = `.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry idle(.param .u64 out) { ret; }
+`;
+
+/** A kernel that does nothing, and the products: by the driver's own two calls. What a batch takes beyond is the library's. */
+async function bareCalls(a: readonly Tensor[], b: readonly Tensor[]): Promise<void> {
+  const bare = await BareDriver.open();
+  const own = await createRuntime({ devices: ['cuda'], cuda: { ffi: bare.ffi } });
+  const idle = own.rawKernel({
+    sources: { ptx: idlePtx },
+    entry: 'idle',
+    outputs: () => [{ dtype: 'f32', shape: [1] }],
+    grid: () => [1],
+    block: [1],
+  });
+  const made = idle([]);
+  const nothing = bare.lastLaunch();
+  const copies = async (list: readonly Tensor[]): Promise<Tensor[]> =>
+    Promise.all(list.map(async (t) => own.tensor((await t.data()) as Float32Array, t.shape) as Tensor));
+  const [x, y] = [await copies(a), await copies(b)];
+  const got = await batchMatmul(x, y, { runtime: own });
+  const same = bare.lastLaunch();
+  const [empty, products] = await sides(quick ? 20 : 200, nothing, same);
+  row('  by the driver alone: a kernel that does nothing', us(empty!), '(no bound)', null);
+  row('  by the driver alone: the same products', us(products!), '(no bound)', null);
+  free([...made, ...got, ...x, ...y]);
+  await own.close();
 }
 
 function compiledProducts(rt: Runtime, a: readonly Tensor[], b: readonly Tensor[]): () => unknown {
@@ -218,9 +252,19 @@ async function elementwise(rt: Runtime): Promise<void> {
 }
 
 async function xors(rt: Runtime): Promise<void> {
-  const data = Array.from({ length: 10 }, (_, i) => values(10_000, i));
-  const keys = Array.from({ length: 10 }, (_, i) => values(10_000, i + 20));
-  const words = (x: Float32Array): Uint32Array => new Uint32Array(x.buffer);
+  const floats = (from: number): Float32Array[] => Array.from({ length: 10 }, (_, i) => values(10_000, i + from));
+  await xorsOf(rt, 'f32', floats(0), floats(20));
+  const bytes = (list: readonly Float32Array[]): Uint8Array[] => list.map((x) => new Uint8Array(x.buffer, 0, 10_000));
+  await xorsOf(rt, 'bytes', bytes(floats(0)), bytes(floats(20)));
+}
+
+async function xorsOf<T extends Float32Array | Uint8Array>(
+  rt: Runtime,
+  kind: string,
+  data: readonly T[],
+  keys: readonly T[],
+): Promise<void> {
+  const words = (x: T): Uint32Array => new Uint32Array(x.buffer, x.byteOffset, x.byteLength / 4);
   const [batch, inTurn] = await sides(
     1,
     () => batchXor(data, keys, { runtime: rt }),
@@ -234,7 +278,7 @@ async function xors(rt: Runtime): Promise<void> {
     },
   );
   row(
-    '10 × 10,000 XOR (arrays)',
+    `10 × 10,000 XOR (arrays of ${kind})`,
     `batch ${us(batch!)}, in turn ${us(inTurn!)}: ${(inTurn! / batch!).toFixed(2)} ×`,
     gpu ? '≥ 3 ×' : 'not slower',
     inTurn! / batch! >= (gpu ? 3 : 0.95),

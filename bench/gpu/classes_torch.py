@@ -248,7 +248,8 @@ def compile_some(part, parts):
 if prepare:
     compile_some(*map(int, prepare.split("/")))
     sys.exit(0)
-wanted = [r for r in rows if r[0] in ours and (not only or any(t in r[0] for t in only))]
+part, parts = map(int, (option("--part") or "0/1").split("/"))
+wanted = [r for r in rows[part::parts] if r[0] in ours and (not only or any(t in r[0] for t in only))]
 out = {}
 for name, inputs, calls, f, _, fused, tolerance in wanted:
     args = [made(s, i) for i, s in enumerate(inputs)]

@@ -2,7 +2,20 @@
 //
 // The same works in the same order are in numpy_arrays.py.
 
-import { binary, integers, matrix, million, positive, product, row, square, unary, type Work, whole } from './work.ts';
+import {
+  binary,
+  copied,
+  integers,
+  matrix,
+  million,
+  positive,
+  product,
+  row,
+  square,
+  unary,
+  type Work,
+  whole,
+} from './work.ts';
 
 export const arrayWorks: Readonly<Record<string, Work>> = {
   sin4m: unary('sin of 4M', 4 * million, (x) => x.sin()),
@@ -129,7 +142,7 @@ export const arrayWorks: Readonly<Record<string, Work>> = {
       return () => x.scatter(at, y, { mode: 'add' });
     },
   },
-  transpose: square('copy of a transpose of 2048²', 2048, (x) => x.transpose().clone()),
+  transpose: square('copy of a transpose of 2048²', 2048, (x) => copied(x.transpose())),
   concat: {
     title: 'concat of two 1024² side by side',
     make: (rt) => {

@@ -4,7 +4,7 @@
 
 import type { Runtime, Tensor } from '../../src/index.ts';
 import { floats, fractions } from '../lib/data.mjs';
-import { binary, matrix, million, positive, row, square, unary, type Work, whole } from './work.ts';
+import { binary, copied, matrix, million, positive, row, square, unary, type Work, whole } from './work.ts';
 
 /** A function of an array of any shape. */
 const shaped = (title: string, shape: readonly number[], f: (x: Tensor, rt: Runtime) => Tensor): Work => ({
@@ -80,8 +80,8 @@ export const oddWorks: Readonly<Record<string, Work>> = {
   ),
   strided: unary('every third of 3M, doubled', 3 * million, (x) => x.slice([[null, null, 3]]).mul(2)),
   stridedsum: square('sum of every other column of 2048²', 2048, (x) => x.slice([null, [null, null, 2]]).sum()),
-  transposeodd: shaped('copy of a transpose of 1000×999', [1000, 999], (x) => x.transpose().clone()),
-  permute: shaped('copy of 64×96×200, axes 2 0 1', [64, 96, 200], (x) => x.permute([2, 0, 1]).clone()),
+  transposeodd: shaped('copy of a transpose of 1000×999', [1000, 999], (x) => copied(x.transpose())),
+  permute: shaped('copy of 64×96×200, axes 2 0 1', [64, 96, 200], (x) => copied(x.permute([2, 0, 1]))),
   transposeadd: square('x + xᵀ of 1024²', 1024, (x) => x.add(x.transpose())),
   u8add: typed('x + y of 1M u8', 'u8', (x, y) => x.add(y)),
   u8sum: typed('sum of 1M u8', 'u8', (x) => x.sum()),

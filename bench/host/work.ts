@@ -24,6 +24,13 @@ export const matrix = (rt: Runtime, m: number, n: number, seed = 0): Tensor => r
 export const whole = (rt: Runtime, n: number, below: number, seed = 0): Tensor =>
   rt.tensor(Int32Array.from(fractions(n, seed), (v) => Math.min(below - 1, Math.floor(v * below))));
 
+/** A copy of a view, which is let go of as soon as it was used: so is NumPy's. */
+export function copied(view: Tensor): Tensor {
+  const copy = view.clone();
+  view.dispose();
+  return copy;
+}
+
 /** A function of every element of a row. */
 export const unary = (title: string, n: number, f: (x: Tensor) => Tensor, from = row): Work => ({
   title,

@@ -15,7 +15,7 @@ export interface Row {
 
 const warmUp = 500;
 
-const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
+export const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
 
 /** One sample: short works are repeated until it lasts. */
 async function sample(run: () => Promise<unknown>, times: number): Promise<number> {

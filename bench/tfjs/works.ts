@@ -19,6 +19,8 @@ export interface Work {
   readonly bounds: Readonly<Record<string, number>>;
   /** Too slow on TF.js's CPU backend to be waited for. */
   readonly slowOnCpu?: boolean;
+  /** Many calls of small kernels: what TF.js's engine takes for them is told, too. */
+  readonly manyCalls?: boolean;
 }
 
 /** Predictions of a model, read. */
@@ -126,6 +128,7 @@ export const works: readonly Work[] = [
   {
     name: 'LSTM 2×128, 100 steps',
     unit: 'ms',
+    manyCalls: true,
     bounds: { wasm: 0.5, webgpu: 0.2 },
     start: (tf) => predicting(tf, lstm(tf), 1),
   },

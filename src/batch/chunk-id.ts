@@ -28,11 +28,14 @@ export function chunkText(chunk: ChunkDescriptor): string {
   return JSON.stringify([jobId, index, op, params, hashes, codeVersion]);
 }
 
+/** 128 bits of the hash: ids are in every key of a queue, and Redis takes a tenth less time with these than with all of it. */
+export const idOfHash = (hex: string): string => hex.slice(0, 32);
+
 /** The same for the same work of the same job, whoever computes it. */
 export const chunkIdOf = checked(
   'chunkIdOf',
   'async chunk:chunk',
-  (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk))),
+  async (chunk: ChunkDescriptor): Promise<string> => idOfHash(await sha256(encoder.encode(chunkText(chunk)))),
   batchKinds,
 );
 

@@ -148,6 +148,7 @@ export class LocalJob implements JobHandle {
     return {
       id: this.id,
       op: this.descriptor.op,
+      needs: this.descriptor.needs ?? 'cpu',
       state,
       total: this.#total,
       submitted: this.#accepted.size,

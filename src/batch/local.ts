@@ -108,6 +108,10 @@ class LocalTransport implements Transport {
     return Promise.all([...this.#jobs.values()].map((j) => j.status()));
   }
 
+  async workers(): Promise<readonly WorkerCaps[]> {
+    return [...this.#workers].map((w) => w.caps);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

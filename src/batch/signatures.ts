@@ -67,7 +67,7 @@ export const transportSignatures: Readonly<Record<string, string>> = {
     "async handler:function caps:{backend:'cuda'|'webgpu'|'cpu'!,device:text!,freeMb:number|null!,itemsPerSecond:plain!} " +
     'options:{concurrency:number}?',
   job: 'async id:text',
-  'jobs close': 'async',
+  'jobs workers close': 'async',
 };
 export const jobSignatures: Readonly<Record<string, string>> = {
   'status cancel retry deadLetters remove': 'async',

@@ -74,6 +74,8 @@ export type ChunkOutcome =
 export interface JobStatus {
   readonly id: string;
   readonly op: string;
+  /** The kind of workers that it is for. */
+  readonly needs: Capability;
   /** 'failed': it has ended, and some chunks are dead letters. */
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   /** Null until the last chunk was submitted. */
@@ -149,6 +151,8 @@ export interface Transport {
   worker(handler: ChunkHandler, caps: WorkerCaps, options?: WorkerOptions): Promise<WorkerHandle>;
   job(id: string): Promise<JobHandle | null>;
   jobs(): Promise<readonly JobStatus[]>;
+  /** The workers that are there, on whatever machine. */
+  workers(): Promise<readonly WorkerCaps[]>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 // Shows the jobs of a queue. Exit status: 0, 1 if there is no such job, 2 if the call makes no sense.
 
-import { type DeadLetter, type JobStatus, openTransport, type Transport } from '../batch/index.ts';
+import { serves } from '../batch/chunk-id.ts';
+import { type DeadLetter, type JobStatus, openTransport, type Transport, type WorkerCaps } from '../batch/index.ts';
 import { columns, type Output } from '../forge/style.ts';
 import { ArgumentError } from '../index.ts';
 import { tellFailure } from './failure.ts';
@@ -10,6 +11,8 @@ type Action = (transport: Transport, id: string, flags: JobFlags, output: Output
 
 const watchMs = 500;
 const barWidth = 24;
+/** A shorter bar says nothing. */
+const shortestBar = 6;
 
 const actions: Readonly<Record<JobAction, { readonly needsId: boolean; readonly run: Action }>> = {
   list: { needsId: false, run: list },
@@ -18,7 +21,7 @@ const actions: Readonly<Record<JobAction, { readonly needsId: boolean; readonly 
   remove: { needsId: true, run: (t, id, f, o) => change(t, id, f, o, removed) },
   retry: {
     needsId: true,
-    run: (t, id, f, o) => change(t, id, f, o, async (job) => `${await job.retry()} chunks once more`),
+    run: (t, id, f, o) => change(t, id, f, o, async (job) => `${chunks(await job.retry())} will run once more`),
   },
 };
 
@@ -41,8 +44,10 @@ export async function jobs(
 async function list(transport: Transport, _: string, flags: JobFlags, output: Output): Promise<number> {
   for (;;) {
     const all = await transport.jobs();
+    const workers = flags.json ? [] : await transport.workers();
     if (flags.json) output.write(`${JSON.stringify({ schema: 'gpuforge.jobs/1', jobs: all }, null, 2)}\n`);
-    else output.write(`${flags.watch && output.isTTY ? '\u001b[2J\u001b[H' : ''}${table(all)}`);
+    else
+      output.write(`${flags.watch && output.isTTY ? '\u001b[2J\u001b[H' : ''}${table(all, workers, output.columns)}`);
     if (!flags.watch || all.every((j) => j.state !== 'running')) return 0;
     await new Promise((resolve) => setTimeout(resolve, watchMs));
   }
@@ -54,9 +59,10 @@ async function show(transport: Transport, id: string, flags: JobFlags, output: O
   for (;;) {
     const status = await job.status();
     const dead = await job.deadLetters();
+    const workers = flags.json ? [] : await transport.workers();
     if (flags.json)
       output.write(`${JSON.stringify({ schema: 'gpuforge.job/1', ...status, deadLetters: dead }, null, 2)}\n`);
-    else output.write(`${flags.watch && output.isTTY ? '\u001b[2J\u001b[H' : ''}${page(status, dead)}`);
+    else output.write(`${flags.watch && output.isTTY ? '\u001b[2J\u001b[H' : ''}${page(status, dead, workers)}`);
     if (!flags.watch || status.state !== 'running') return 0;
     await new Promise((resolve) => setTimeout(resolve, watchMs));
   }
@@ -99,33 +105,57 @@ async function removed(job: Handle): Promise<string> {
   return 'removed';
 }
 
-/** `[########--------] 50 %`. Of a job whose size is not known yet, what was submitted counts as all. */
-export function bar({ done, dead, total, submitted }: JobStatus): string {
+/** `[########----x] 50 %`, with an x for chunks that failed. Of a job whose size is not known yet, what was submitted counts as all. */
+export function bar({ done, dead, total, submitted }: JobStatus, width = barWidth): string {
   const all = total ?? submitted;
   const share = all === 0 ? (total === 0 ? 1 : 0) : (done + dead) / all;
-  const full = Math.floor(share * barWidth);
-  return `[${'#'.repeat(full)}${'-'.repeat(barWidth - full)}] ${`${Math.floor(100 * share)}`.padStart(3)} %`;
+  const percent = `${`${Math.floor(100 * share)}`.padStart(3)} %`;
+  if (width < shortestBar) return percent;
+  const full = Math.floor(share * width);
+  const crosses = dead === 0 ? 0 : Math.max(1, Math.round((dead / all) * width));
+  const marks = '#'.repeat(Math.max(0, full - crosses)) + 'x'.repeat(Math.min(crosses, full));
+  return `[${marks.padEnd(width, '-')}] ${percent}`;
 }
 
-function table(all: readonly JobStatus[]): string {
+const chunks = (n: number): string => `${n} ${n === 1 ? 'chunk' : 'chunks'}`;
+
+/** Whether a job waits for workers that are not there. */
+const isAlone = ({ state, needs }: JobStatus, workers: readonly WorkerCaps[]): boolean =>
+  state === 'running' && !workers.some((w) => serves(w, needs));
+
+/** As wide as the terminal: the bars are as long as there is room for them. */
+function table(all: readonly JobStatus[], workers: readonly WorkerCaps[], width: number): string {
   if (all.length === 0) return 'There are no jobs.\n';
-  const rows = all.map((j) => [
-    j.id,
-    j.op,
-    bar(j),
-    `${j.done}/${j.total ?? '?'}`,
-    j.dead > 0 ? `${j.dead} dead` : '',
-    j.state,
-  ]);
-  return `${columns([['job', 'operation', 'progress', 'done', '', 'state'], ...rows])}\n`;
+  const withBars = (length: number): string =>
+    columns([
+      ['job', 'operation', 'progress', 'done', 'state'],
+      ...all.map((j) => [
+        j.id,
+        j.op,
+        bar(j, length),
+        `${j.done}/${j.total ?? '?'}`,
+        isAlone(j, workers) ? 'no worker' : j.dead > 0 ? `${j.state}, ${j.dead} dead` : j.state,
+      ]),
+    ]);
+  const widest = Math.max(
+    ...withBars(barWidth)
+      .split('\n')
+      .map((l) => l.length),
+  );
+  return withBars(Math.min(barWidth, barWidth - (widest - width)));
 }
 
-function page(status: JobStatus, dead: readonly DeadLetter[]): string {
-  const { id, op, state, done, total, retries, duplicates } = status;
+function page(status: JobStatus, dead: readonly DeadLetter[], workers: readonly WorkerCaps[]): string {
+  const { id, op, needs, state, done, total, retries, duplicates } = status;
+  const failed = dead.length === 0 ? '' : `, ${dead.length} failed`;
   const lines = [
     `${id}: ${op}, ${state}`,
-    `${bar(status)}  ${done} of ${total ?? 'an unknown number of'} chunks, ${retries} retried, ${duplicates} discarded`,
+    `${bar(status)}  ${done} of ${total ?? 'an unknown number of'} chunks done${failed}`,
+    ...(retries > 0 ? [`attempts that failed and were repeated: ${retries}`] : []),
+    ...(duplicates > 0 ? [`results that were there already and were discarded: ${duplicates}`] : []),
+    ...(isAlone(status, workers) ? [`No worker for ${needs} is there. Start one: gpuforge worker --help`] : []),
     ...dead.map((d) => `chunk ${d.index} failed after ${d.attempts} attempts: ${d.error}`),
+    ...(dead.length > 0 ? [`gpuforge jobs retry ${id} runs them once more.`] : []),
   ];
   return `${lines.join('\n')}\n`;
 }

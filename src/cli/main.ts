@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { isOldNode } from '../base/platform.ts';
 import { version } from '../base/version.ts';
 import { failureJson, tellFailure } from './failure.ts';
+import { fitted, helpWidth } from './help.ts';
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
@@ -23,7 +24,10 @@ async function main(): Promise<void> {
     .description('GPU computing for TypeScript: what this machine can do, and what is wrong where it cannot.')
     .version(version)
     .showHelpAfterError('(gpuforge --help lists the commands)')
-    .configureOutput(json ? { writeErr: () => {} } : {})
+    .configureOutput({
+      writeOut: (text) => void process.stdout.write(fitted(text, helpWidth())),
+      ...(json ? { writeErr: () => {} } : {}),
+    })
     .enablePositionalOptions()
     .exitOverride();
   const { commands } = await import('./commands.ts');

@@ -9,6 +9,7 @@ import { createForgeApi } from '../studio/forge-api.ts';
 import type { StudioOptions } from '../studio/options.ts';
 import { openBrowser, type Studio, startStudio } from '../studio/serve.ts';
 import { tellFailure } from './failure.ts';
+import { numberOf } from './number.ts';
 
 export interface StudioFlags {
   readonly port?: string;
@@ -96,7 +97,7 @@ function pidOf(text: string): number {
 function optionsOf({ port, host, tokenFile, profile = [] }: StudioFlags): StudioOptions {
   return {
     profiles: profile,
-    ...(port === undefined ? {} : { port: /^\d+$/.test(port) ? Number(port) : Number.NaN }),
+    ...(port === undefined ? {} : { port: numberOf('--port', port) }),
     ...(host === undefined ? {} : { host }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };

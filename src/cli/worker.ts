@@ -57,9 +57,10 @@ export function register(program: Command): void {
         lockMs: number('lock'),
         checkMs: number('check'),
       });
-      const { backend, device, freeMb } = worker.caps;
+      const { device, freeMb } = worker.caps;
+      const room = freeMb === null ? '' : ` (${Math.round(freeMb)} MB free)`;
       process.stdout.write(
-        `worker ${worker.id}: ${backend} (${device}${freeMb === null ? '' : `, ${Math.round(freeMb)} MB free`})\n`,
+        `worker ${worker.id} on ${device}${room}\noperations: ${worker.ops.join(', ')}\nCtrl+C ends it.\n`,
       );
       const stopped = new Promise<'stopped'>((end) => {
         process.once('SIGINT', () => end('stopped'));
@@ -68,7 +69,7 @@ export function register(program: Command): void {
       const why = await Promise.race([stopped, worker.quarantine.then(() => 'quarantined' as const)]);
       await worker.close();
       const { done, failed, duplicates } = worker.stats();
-      process.stdout.write(`${why}: ${done} chunks done, ${failed} attempts failed, ${duplicates} discarded\n`);
+      process.stdout.write(`${why}: ${done} chunks done, ${failed} attempts failed, ${duplicates} results discarded\n`);
       // Connections that wait for a Redis which is gone must not keep it alive.
       process.exit(why === 'stopped' ? 0 : 1);
     });

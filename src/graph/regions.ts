@@ -6,7 +6,7 @@
 // of ways is an upper bound. A region is kept only until the last user of its vertex was seen, and is passed on where
 // it can be: a chain of any length costs its length.
 
-import type { DType } from '../base/dtype.ts';
+import { type DType, is64BitInt, isFloat } from '../base/dtype.ts';
 import { type AluOp, aluOps } from '../kernel/ops.ts';
 import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
@@ -35,7 +35,8 @@ const functionWeight = 4;
 /** Those that become hundreds, in the same units: some dozen operations each. */
 const longFunctions: Readonly<Partial<Record<AluOp, (type: DType) => number>>> = {
   mod: (type) => (type === 'f64' ? 90 : 32),
-  pow: () => 13,
+  // Of integers it is a chain of squares, one step for each bit: as deep as it is long, and renderers go down into it.
+  pow: (type) => (isFloat(type) ? 13 : is64BitInt(type) ? 54 : 27),
   sin: () => 13,
   cos: () => 13,
   tan: () => 13,

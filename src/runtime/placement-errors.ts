@@ -1,11 +1,12 @@
 // Why a computation cannot run where it is asked to, and what to do about it.
 
-import { dtypeInfo } from '../base/dtype.ts';
+import { type DType, dtypeInfo } from '../base/dtype.ts';
 import type { Place } from '../devices/place.ts';
 import { DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
 import { args } from '../graph/args.ts';
 import type { Node } from '../graph/node.ts';
 import type { Plan } from '../graph/plan.ts';
+import type { AluOp } from '../kernel/ops.ts';
 import { anywhere, type Want } from './want.ts';
 import { reachable } from './whereabouts.ts';
 
@@ -74,13 +75,38 @@ const missingAt = (place: Place, dtypes: number): string =>
 function originOf(nodes: readonly Node[], place: Place): { readonly made: string; readonly fix?: string } {
   const lacks = ({ dtype }: Node): boolean => (place.dtypes & (1 << dtypeInfo[dtype].id)) === 0;
   const first = nodes.find((n) => n.op === 'cast' && lacks(n) && !lacks(n.sources[0]!));
-  const user = first && nodes.find((n) => n.sources.includes(first));
+  const user = first && userOf(first, nodes);
   if (!user) return { made: '' };
   const op = nameOf(user);
+  const given = [...new Set(operandsOf(user, first.dtype).map((s) => s.dtype))];
+  if (given.length > 1) {
+    const made = ` (${op} of ${given.join(' and ')} takes ${first.dtype})`;
+    return { made, fix: "Cast the operands to one dtype that the device has, such as x.cast('f32')" };
+  }
   const made = ` (${op} makes ${first.dtype} of ${first.sources[0]!.dtype})`;
   if (first.dtype === 'f64') return { made, fix: `Cast first: x.cast('f32').${op}(…)` };
   if (!(op in sums)) return { made };
   return { made, fix: `Write ${op}(${sums[op]}) if every result is below 2³¹, or cast first: x.cast('f32').${op}(…)` };
+}
+
+const moves: ReadonlySet<Node['op']> = new Set(['expand', 'reshape', 'permute']);
+
+/** The op that a value was cast for: the first that does more than spread or turn it. */
+function userOf(value: Node, nodes: readonly Node[]): Node | undefined {
+  const user = nodes.find((n) => n.sources.includes(value));
+  return user && moves.has(user.op) ? userOf(user, nodes) : user;
+}
+
+/** The operands that have to agree, as they were before they were cast to a dtype; numbers take any. */
+function operandsOf(node: Node, dtype: DType): Node[] {
+  const chosen = node.op === 'alu' && args.aluOf(node) === 'where' ? node.sources.slice(1) : node.sources;
+  return chosen.map((s) => before(s, dtype)).filter((s) => s.op !== 'const');
+}
+
+/** What was cast to a dtype, spread and turned to become a value. */
+function before(node: Node, dtype: DType): Node {
+  const same = node.op === 'cast' ? node.dtype === dtype : moves.has(node.op);
+  return same ? before(node.sources[0]!, dtype) : node;
 }
 
 /** How sums and products are asked for in i32. */
@@ -91,9 +117,26 @@ const sums: Readonly<Record<string, string>> = {
   cumprod: "axis, { dtype: 'i32' }",
 };
 
+/** What ops of kernels are called where their names differ; a `greater` is a `less` with its operands exchanged. */
+const calls: Readonly<Partial<Record<AluOp, string>>> = {
+  eq: 'equal',
+  ne: 'notEqual',
+  lt: 'a comparison',
+  le: 'a comparison',
+  max: 'maximum',
+  min: 'minimum',
+  idiv: 'floorDivide',
+  imod: 'mod',
+  shl: 'leftShift',
+  shr: 'rightShift',
+  and: 'bitwiseAnd',
+  or: 'bitwiseOr',
+  xor: 'bitwiseXor',
+};
+
 /** The op of a node as it is called. Integers are summed as floats only on the way to their mean. */
 function nameOf(node: Node): string {
-  if (node.op === 'alu' || node.op === 'aluNumber') return args.aluOf(node);
+  if (node.op === 'alu' || node.op === 'aluNumber') return calls[args.aluOf(node)] ?? args.aluOf(node);
   if (node.op === 'scan') return `cum${args.scanOf(node).combine}`;
   if (node.op !== 'reduce') return node.op;
   return node.dtype === 'f64' ? 'mean' : args.reduceOf(node).op;

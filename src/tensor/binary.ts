@@ -15,7 +15,7 @@ import { DTypeError } from '../errors.ts';
 import { type AluRow, aluRows } from '../graph/args.ts';
 import { Node } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
-import { alu, cast, constant, expand, operandsOf, type ScalarInput, weakType } from './build.ts';
+import { alu, cast, constant, expand, fits, operandsOf, type ScalarInput, weakType } from './build.ts';
 
 export interface BinaryOp {
   readonly build: (a: Node, b: Node | ScalarInput, where: string) => Node;
@@ -102,12 +102,38 @@ function comparison(op: AluOp, swap: boolean): BinaryOp {
     op: swap ? null : aluRows[op],
     plain: swap ? 0 : bitsOf(dtypes),
     build: (a, b, where) => {
+      if (!isNode(b) && typeof b !== 'boolean' && dtypeInfo[a.dtype].class === 'int')
+        return compareNumber(op, a, b, swap);
       const mixed = isNode(b) && is64BitInt(a.dtype) && is64BitInt(b.dtype) && a.dtype !== b.dtype;
       const [p, q] = mixed ? spread(a, b, where) : operandsOf(a, b, where, joined(a, b, where));
       const [x, y] = swap ? [q, p] : [p, q];
       return mixed ? compareSigns(op, x, y) : alu(op, x, y);
     },
   };
+}
+
+/**
+ * Integers against a number, which need not be one of their dtype: one beyond its range is above or below them all, as in NumPy, and a
+ * fraction divides them as the whole number beside it does.
+ */
+function compareNumber(op: AluOp, a: Node, value: number | bigint, swap: boolean): Node {
+  const always = (answer: boolean): Node => expand(constant('bool', answer), a.shape.values);
+  const whole = typeof value === 'bigint' || Number.isInteger(value) ? value : besideFraction(op, value, swap);
+  if (Number.isNaN(whole)) return always(op === 'ne');
+  if (fits(whole, a.dtype)) {
+    const b = constant(a.dtype, whole);
+    return swap ? alu(op, b, a) : alu(op, a, b);
+  }
+  const above = whole > 0;
+  return always(op === 'ne' || (op !== 'eq' && above !== swap));
+}
+
+/** The whole number, or infinity, that integers compare with as they do with a fraction; NaN if they are neither equal to it nor on a side of it. */
+function besideFraction(op: AluOp, value: number, swap: boolean): number {
+  if (!Number.isFinite(value)) return value;
+  if (op === 'eq' || op === 'ne') return Number.NaN;
+  // a < 1.5 is a < 2, and a ≤ 1.5 is a ≤ 1; the other way round, 1.5 < a is 1 < a, and 1.5 ≤ a is 2 ≤ a.
+  return (op === 'lt') === swap ? Math.floor(value) : Math.ceil(value);
 }
 
 function spread(a: Node, b: Node, where: string): [Node, Node] {

@@ -60,13 +60,17 @@ export const alu = (op: AluOp, ...sources: readonly Node[]): Node => aluNode(alu
 export function weakType(value: ScalarInput, other: DType, where: string): DType {
   if (typeof value === 'boolean') return other;
   if (typeof value === 'number' && !Number.isInteger(value)) return isFloat(other) ? other : 'f64';
-  if (other === 'bool') return typeof value === 'bigint' ? 'i64' : 'i32';
   if (isFloat(other)) return other;
-  const [lo, hi] = intRange[other as keyof typeof intRange];
-  if (BigInt(value) < lo || BigInt(value) > hi) {
-    throw outOfType(value, other, where);
-  }
-  return other;
+  // A bool has no numbers of its own: it takes the least dtype of numbers that holds this one.
+  const dtype = other !== 'bool' ? other : typeof value === 'number' && fits(value, 'i32') ? 'i32' : 'i64';
+  if (!fits(value, dtype)) throw outOfType(value, dtype, where);
+  return dtype;
+}
+
+/** Whether an integer dtype holds a whole number. */
+export function fits(value: number | bigint, dtype: DType): boolean {
+  const [lo, hi] = intRange[dtype as keyof typeof intRange];
+  return value >= lo && value <= hi;
 }
 
 function outOfType(value: ScalarInput, dtype: DType, where: string): DTypeError {

@@ -138,11 +138,11 @@ export function convNode(x: Node, kernel: Node, options: ConvOptions, spatial: n
 function productFirst(x: Node, kernel: Node, c: Conv, where: string): Node {
   const { batch, groups, inputs, outputs, window: w } = c;
   const s = w.sizes.length;
-  const windows = windowed(x, { ...w, axes: range(2, s) }, 0, where);
-  const order = [0, 1, ...range(2 + s, s), ...range(2, s)];
+  const windows = (): Node =>
+    permute(windowed(x, { ...w, axes: range(2, s) }, 0, where), [0, 1, ...range(2 + s, s), ...range(2, s)]);
   const depth = inputs * sizeOf(w.sizes);
   const grouped = groups === 1 ? [] : [groups];
-  const right = reshape(permute(windows, order), [batch, ...grouped, depth, sizeOf(w.counts)]);
+  const right = reshape(isPlain(c) ? x : windows(), [batch, ...grouped, depth, sizeOf(w.counts)]);
   const left = reshape(kernel, [1, ...grouped, outputs, depth]);
   return reshape(product(left, right, where), [batch, groups * outputs, ...w.counts]);
 }

@@ -1,6 +1,6 @@
 // Functions of one operand: signs, roots, exponentials, angles, rounding, tests, casts.
 
-import { accumulatorFor, type DType, dtypeInfo, floatFor, isFloat } from '../base/dtype.ts';
+import { accumulatorFor, type DType, dtypeInfo, floatFor, intRange, isFloat } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { DTypeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
@@ -302,8 +302,12 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
     hi: H | null = null,
   ): Tensor<With<With<D, L>, H>> {
     let node = this.node;
-    if (lo !== null) node = binaryOps.maximum.build(node, this.operand(lo, 'clip'), 'clip');
-    if (hi !== null) node = binaryOps.minimum.build(node, this.operand(hi, 'clip'), 'clip');
+    if (lo !== null && !limitsNothing(lo, node.dtype, 'below')) {
+      node = binaryOps.maximum.build(node, this.operand(lo, 'clip'), 'clip');
+    }
+    if (hi !== null && !limitsNothing(hi, node.dtype, 'above')) {
+      node = binaryOps.minimum.build(node, this.operand(hi, 'clip'), 'clip');
+    }
     return this.make(node);
   }
 
@@ -405,4 +409,12 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
       where: op,
     });
   }
+}
+
+/** Whether a whole number lies on one side of all values of an integer dtype. */
+function limitsNothing(limit: Operand, dtype: DType, side: 'below' | 'above'): boolean {
+  if (dtypeInfo[dtype].class !== 'int') return false;
+  if (typeof limit !== 'bigint' && !(typeof limit === 'number' && Number.isInteger(limit))) return false;
+  const [lo, hi] = intRange[dtype as keyof typeof intRange];
+  return side === 'below' ? limit < lo : limit > hi;
 }

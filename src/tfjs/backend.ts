@@ -7,6 +7,7 @@
 import type { KernelBackend } from '@tensorflow/tfjs-core';
 import { ArgumentError, type DType, type Tensor } from '../index.ts';
 import { asArray, halves, isNumeric, merged, type NumericType, numberIn, ours, typeInTfjs } from './convert.ts';
+import { type DeviceMemory, memoryOf } from './memory.ts';
 import { onHost } from './on-host.ts';
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
@@ -259,24 +260,8 @@ export class ForgeBackend implements KernelBackend, Source {
 
   // The rest of what TF.js asks.
 
-  memory(): {
-    unreliable: boolean;
-    reasons: string[];
-    numBytesInGPU: number;
-    numBytesInGPUAllocated: number;
-    numBytesInGPUFree: number;
-  } {
-    const mib = 2 ** 20;
-    const { allocatedMb, reservedMb } = this.session.rt.memory.snapshot();
-    const [live, reserved] = [allocatedMb * mib, reservedMb * mib];
-    const reasons = this.pending.size > 0 ? ['Results that were not computed yet take no memory.'] : [];
-    return {
-      unreliable: reasons.length > 0,
-      reasons,
-      numBytesInGPU: live,
-      numBytesInGPUAllocated: reserved,
-      numBytesInGPUFree: Math.max(0, reserved - live),
-    };
+  memory(): DeviceMemory {
+    return memoryOf(this.session.rt, this.pending.size);
   }
 
   timerAvailable(): boolean {

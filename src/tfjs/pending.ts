@@ -74,9 +74,13 @@ export class Pending {
 
   /** The results of a call. */
   add(results: readonly Entry[]): void {
-    const count = results.length;
+    for (let i = 0; i < results.length; i++) this.wait(results[i]!);
+    this.counted(results.length);
+  }
+
+  /** A call has made so many results. Everything that waits may be computed by now. */
+  counted(count: number): void {
     if (count === 0) return;
-    for (let i = 0; i < count; i++) this.#wait(results[i]!);
     this.#unstarted += count;
     this.#made += count;
     if (this.#made > this.#options.results) this.flush();
@@ -87,7 +91,8 @@ export class Pending {
     }
   }
 
-  #wait(entry: Entry): void {
+  /** A result of a call waits; the call is counted when all of its results do. */
+  wait(entry: Entry): void {
     if (entry.waits || !entry.lazy) return;
     entry.waits = true;
     this.#waiting++;

@@ -243,12 +243,13 @@ function sameAttrs(a: unknown, b: unknown): boolean {
     return true;
   }
   if (Array.isArray(b)) return false;
-  let count = 0;
+  let more = 0;
   for (const key in b) {
     if (!Object.hasOwn(a, key) || !sameAttrs((a as Attrs)[key], (b as Attrs)[key])) return false;
-    count++;
+    more++;
   }
-  return count === Object.keys(a).length;
+  for (const _ in a) more--;
+  return more === 0;
 }
 
 type Attrs = Record<string, unknown>;

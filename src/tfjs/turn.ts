@@ -228,26 +228,25 @@ export class Turn {
     this.#leaves.length = 0;
   }
 
-  #putOff(step: Step, inputs: KernelInputs): TensorInfo | TensorInfo[] {
-    const { results, list } = step;
-    const made: Entry[] = [];
-    if (results.length === 1 && !list) {
-      const out = this.#result(results[0]!, inputs, made);
-      this.#backend.pending.add(made);
-      return out;
-    }
-    const out: TensorInfo[] = [];
-    for (let i = 0; i < results.length; i++) out.push(this.#result(results[i]!, inputs, made));
-    this.#backend.pending.add(made);
+  #putOff({ results, list }: Step, inputs: KernelInputs): TensorInfo | TensorInfo[] {
+    const before = this.#values.length;
+    let out: TensorInfo | TensorInfo[];
+    if (list || results.length !== 1) {
+      out = [];
+      for (let i = 0; i < results.length; i++) out.push(this.#result(results[i]!, inputs));
+    } else out = this.#result(results[0]!, inputs);
+    this.#backend.pending.counted(this.#values.length - before);
     return out;
   }
 
-  #result({ dtype, shape, of }: Result, inputs: KernelInputs, made: Entry[]): TensorInfo {
+  #result({ dtype, shape, of }: Result, inputs: KernelInputs): TensorInfo {
     if (of !== null) return this.#backend.share(inputs[of]!, shape);
     const entry = new Entry(dtype);
     this.#number(entry);
-    made.push(entry);
-    return { dataId: this.#backend.keep(entry), shape: shape.slice(), dtype };
+    const dataId = this.#backend.keep(entry);
+    this.#backend.pending.wait(entry);
+    // TF.js copies the shape.
+    return { dataId, shape: shape as number[], dtype };
   }
 
   #noted(kernel: string, inputs: KernelInputs, attrs: unknown, out: readonly TensorInfo[], list: boolean): Step | null {

@@ -13,6 +13,7 @@ export type Tf = Pick<
   | 'broadcast_util'
   | 'engine'
   | 'env'
+  | 'findBackendFactory'
   | 'getKernelsForBackend'
   | 'kernel_impls'
   | 'registerBackend'

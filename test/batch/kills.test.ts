@@ -150,6 +150,14 @@ describe('the commands', () => {
     const list = await run('list');
     expect(list.code).toBe(0);
     expect(list.text).toMatch(/shown +sleep +\[#{24}\] 100 % +3\/3 +done/);
+    expect(list.text).not.toContain('\n\n');
+    const lonely = await transport.submit({ op: 'sleep', needs: 'gpu:cuda' }, [{ params: { n: 0, ms: 1 } }]);
+    const alone = await run('list');
+    expect(alone.text).toMatch(new RegExp(`${lonely.id} +sleep +\\[-+\\] +0 % +0/1 +no worker`));
+    // Without a terminal it is as for one of a hundred columns.
+    for (const line of alone.text.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+    expect((await run('show', lonely.id)).text).toContain('No worker for gpu:cuda is there.');
+    await lonely.remove();
     const json = JSON.parse((await run('show', 'shown', '--json')).text) as object;
     expect(json).toMatchObject({ schema: 'gpuforge.job/1', id: 'shown', done: 3, total: 3, state: 'done' });
     expect((await run('show', 'nobody')).code).toBe(1);

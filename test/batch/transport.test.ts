@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  type ChunkDescriptor,
+  type ChunkHandler,
   type ChunkInput,
   chunkIdOf,
   createBatch,
@@ -233,6 +235,19 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     await worker.close();
   });
 
+  test('a chunk has the id that its description has', async () => {
+    const ids: [string, ChunkDescriptor][] = [];
+    const handler: ChunkHandler = async (chunk, { chunkId }) => {
+      ids.push([chunkId, chunk]);
+      return { value: null, outputs: [] };
+    };
+    const worker = await transport.worker(handler, cpu);
+    await (await transport.submit({ op: 'named' }, params(3))).finished();
+    expect(ids).toHaveLength(3);
+    for (const [id, chunk] of ids) expect(id).toBe(await chunkIdOf(chunk));
+    await worker.close();
+  });
+
   test('chunks go to workers that can do them; slower ones help when there is too much', async () => {
     const ran: string[] = [];
     const named = (name: string, ms: number): WireOps => ({
@@ -245,11 +260,15 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     const slow = await transport.worker(handlerOf({ ops: named('cpu', 10) }), cpu);
     const small = await transport.worker(handlerOf({ ops: named('small', 10) }), cuda(8 * 1024));
     const large = await transport.worker(handlerOf({ ops: named('large', 10) }), cuda(80 * 1024));
+    const there = async () => (await transport.workers()).map((w) => `${w.backend} ${w.freeMb}`).sort();
+    expect(await there()).toEqual(['cpu null', 'cuda 8192', 'cuda 81920']);
     const job = await transport.submit({ op: 'where', needs: 'gpu:cuda:>=16g' }, params(5));
     expect(new Set(await values(job))).toEqual(new Set(['large']));
+    expect((await job.status()).needs).toBe('gpu:cuda:>=16g');
     const plain = await transport.submit({ op: 'where', needs: 'cpu' }, params(5));
     expect(new Set(await values(plain))).toEqual(new Set(['cpu']));
     await Promise.all([small.close()]);
+    expect(await there()).toEqual(['cpu null', 'cuda 81920']);
     ran.length = 0;
     const over = { op: 'where', needs: 'gpu:cuda:>=16g', overflow: { to: 'cpu', slowdown: 20 } } as const;
     const few = await transport.submit(over, params(10));

@@ -7,6 +7,13 @@ import { createRuntime } from '../../src/index.ts';
 const rt = await createRuntime({ devices: ['cpu'] });
 afterAll(() => rt.close());
 
+/** A power, in as many bits. */
+function power(base: bigint, exponent: bigint, bits: number): bigint {
+  let p = 1n;
+  for (let k = 0n; k < exponent; k++) p = BigInt.asUintN(bits, p * base);
+  return p;
+}
+
 it('sixty remainders of f64, one of the other, take a moment', async () => {
   const values = Array.from({ length: 100 }, (_, i) => i / 7);
   let x = rt.tensor(Float64Array.from(values));
@@ -17,6 +24,23 @@ it('sixty remainders of f64, one of the other, take a moment', async () => {
   }
   expect([...(await x.data())]).toEqual(expected);
 }, 20_000);
+
+it.each(['i64', 'i32', 'u8'] as const)(
+  'forty powers of %s, one of the other, do not exhaust the stack',
+  async (dtype) => {
+    const x = rt.tensor([0, 1, 2, 3, 200], { dtype });
+    let y = x;
+    for (let k = 0; k < 40; k++) y = y.pow(x).add(1);
+    const bits = { i64: 64, i32: 32, u8: 8 }[dtype];
+    const wrap = (v: bigint): bigint => (dtype === 'u8' ? BigInt.asUintN(bits, v) : BigInt.asIntN(bits, v));
+    const expected = [0n, 1n, 2n, 3n, 200n].map((v) => {
+      let p = v;
+      for (let k = 0; k < 40; k++) p = wrap(wrap(power(p, v, bits)) + 1n);
+      return p;
+    });
+    expect([...(await y.data())].map(BigInt)).toEqual(expected);
+  },
+);
 
 it('a remainder behind a padded convolution, with every side of it another case, fits a module', async () => {
   const x = rt.random.normal([2, 2, 5, 3, 2], { dtype: 'f64', seed: 1 }).compute().permute([0, 2, 3, 4, 1]);

@@ -69,6 +69,6 @@ it('shows slices, motors, latencies and the cart, and answers the mouse', async 
   expect(await page.locator('#median').textContent()).toMatch(/ms/);
   // The trained field brings the cart back to the middle.
   await page.waitForFunction(() => Number(document.getElementById('rms')?.textContent) < 0.35);
-  await page.screenshot({ path: join(pictures, 'field.png') });
+  await page.screenshot({ path: join(pictures, 'field.png'), fullPage: true });
   expect(complaints).toEqual([]);
 });

@@ -47,9 +47,18 @@ describe('the pages', () => {
     expect(page('detect.md')).toContain(`| ${label} | ${best?.total?.toFixed(1)} |`);
   });
 
-  it.each(['detect.md', 'doctor.md'])('list every option in the help of %s', async (name) => {
+  it.each([
+    ['detect', 'detect.md'],
+    ['doctor', 'doctor.md'],
+    ['report', 'report.md'],
+    ['resolve', 'resolve.md'],
+    ['env', 'env.md'],
+    ['verify', 'env.md'],
+    ['profiles', 'env.md'],
+    ['data', 'env.md'],
+    ['explain', 'explain.md'],
+  ])('list every option in the help of %s', async (command, name) => {
     const { Command } = await import('commander');
-    const command = name.replace('.md', '');
     const { register } = await import(`../../src/cli/forge/${command}.ts`);
     const program = new Command();
     register(program);

@@ -79,6 +79,64 @@ const NAMES: Readonly<Record<string, string>> = {
     'M1 | M1 Pro | M1 Max | M1 Ultra | M2 | M2 Pro | M2 Max | M2 Ultra | M3 | M3 Pro | M3 Max | M3 Ultra | M4 | M4 Pro | M4 Max | Apple M1 | apple m4 max',
 };
 
+/** As drivers, lspci, system_profiler, Windows, shops and forums write them; collected after the table above was right. */
+const WRITTEN: Readonly<Record<string, string>> = {
+  sm_30: 'NVIDIA Corporation GK104 [GeForce GTX 770] (rev a1) | GeForce GT 650M | GeForce GTX 675MX | Quadro K4000',
+  sm_35: 'GeForce GTX TITAN | GTX TITAN Z | NVIDIA GeForce GT 710 | Tesla K20Xm | GK110BGL [Tesla K40m]',
+  sm_50: 'GeForce 930MX | Quadro M2000M | GeForce MX110 | NVIDIA GeForce 840M | GM107 [GeForce GTX 750 Ti]',
+  sm_52: 'GeForce GTX 965M | Quadro M2000 | NVIDIA GeForce GTX TITAN X | Tesla M4',
+  sm_60: 'Tesla P100-SXM2-16GB | NVIDIA Tesla P100 PCIe 16GB',
+  sm_61:
+    'NVIDIA GeForce GTX 1080 Ti | GeForce GTX 1070 with Max-Q Design | GTX 1050 Mobile | NVIDIA TITAN Xp | Quadro P3200 | GP102 [GeForce GTX 1080 Ti] | GeForce GTX 1060 5GB | geforce gtx 1080 | Quadro P2200 | MX330 | NVIDIA P106-100 | Quadro P4200 with Max-Q Design',
+  sm_70:
+    'Tesla V100-DGXS-32GB | NVIDIA TITAN V | Tesla V100-FHHL-16GB | Tesla V100-SXM2-32GB-LS | TITAN V CEO Edition | NVIDIA Tesla V100 SXM2 32GB',
+  sm_75:
+    'GeForce RTX 2080 Super with Max-Q Design | RTX 2070 Max-Q | NVIDIA GeForce GTX 1660 Ti with Max-Q Design | Quadro RTX 3000 | Quadro RTX 5000 with Max-Q Design | NVIDIA T1000 8GB | T550 Laptop GPU | NVIDIA TITAN RTX | TU104GL [Tesla T4] | GeForce GTX 1650 Mobile / Max-Q | NVIDIA T4 | GeForce MX450 | NVIDIA CMP 30HX | nvidia quadro rtx 8000 | RTX2060S',
+  sm_80:
+    'NVIDIA A100-SXM4-40GB | NVIDIA A800-SXM4-80GB | A800 80GB PCIe | A800 40GB Active | NVIDIA A30 | GA100 [A100 PCIe 80GB] | A100 SXM4 80GB | NVIDIA DRIVE-PG199-PROD | NVIDIA CMP 170HX | NVIDIA A100-SXM-64GB',
+  sm_86:
+    'NVIDIA Corporation GA102 [GeForce RTX 3090] (rev a1) | GeForce RTX 3070 Laptop GPU | GeForce RTX 3080 Lite Hash Rate | NVIDIA RTX A3000 Laptop GPU | RTX A5000 Laptop GPU | RTX 3050 6GB | NVIDIA GeForce RTX 3050 4GB Laptop GPU | NVIDIA A10-24Q | A10M | RTX A500 Laptop GPU | GeForce RTX 3060 Mobile / Max-Q | NVIDIA CMP 90HX | GA102GL [RTX A6000] | RTX3060TI | nvidia geforce rtx 3080 ti',
+  sm_87: 'Orin (nvgpu) | NVIDIA Jetson Orin Nano Developer Kit | NVIDIA Jetson AGX Orin 64GB | Jetson Orin NX 16GB',
+  sm_89:
+    'NVIDIA RTX 6000 Ada Generation | RTX 4090D | NVIDIA GeForce RTX 4090 D | GeForce RTX 4070 Ti SUPER | RTX 4080 SUPER | NVIDIA RTX 3500 Ada Generation Laptop GPU | NVIDIA L20 | L40G | AD102GL [L40S] | RTX 1000 Ada | RTX 500 Ada Laptop | NVIDIA GeForce RTX 4070 Laptop GPU | RTX4060TI 16G | rtx-4090 | Geforce RTX4080S | RTX 4000 SFF Ada Generation | 4070 super',
+  sm_90:
+    'NVIDIA H800 PCIe | H20 96GB | NVIDIA H20-3e | NVIDIA H100 80GB HBM2e | H100 SXM5 80GB | NVIDIA GH200 144G HBM3e | GH100 [H100 SXM5 80GB] | NVIDIA H200 141GB HBM3e | Grace Hopper | H100 96GB HBM3 | H100-80GB | nvidia h100 nvl',
+  sm_100: 'NVIDIA B200 | HGX B200 | NVIDIA GB200 NVL4 | B200 180GB HBM3e',
+  sm_103: 'NVIDIA B300 SXM6 AC | HGX B300 | GB300 NVL72',
+  sm_110: 'NVIDIA Jetson AGX Thor Developer Kit | Thor',
+  sm_120:
+    'NVIDIA GeForce RTX 5090 D v2 | RTX PRO 6000 Blackwell Max-Q Workstation Edition | NVIDIA RTX PRO 4500 Blackwell | RTX PRO 2000 Blackwell | RTX 5070 Ti Laptop GPU | GB202 [GeForce RTX 5090] | RTX PRO 6000D | NVIDIA GeForce RTX 5060 Laptop GPU | NVIDIA RTX PRO 3000 Blackwell Generation Laptop GPU | 5060 ti 16gb',
+  sm_121: 'NVIDIA GB10 | NVIDIA DGX Spark | ASUS Ascent GX10',
+  gfx803: 'Radeon RX 580 Series | AMD Radeon RX 480 Graphics | Radeon RX 590 GME | Radeon Pro WX 7100',
+  gfx900: 'AMD Radeon RX Vega 64 | Radeon Vega Frontier Edition | Radeon Instinct MI25',
+  gfx906: 'AMD Radeon VII | Radeon Instinct MI60',
+  gfx908: 'Instinct MI100 | Arcturus GL-XL [Instinct MI100]',
+  gfx90a: 'AMD Instinct MI250X / MI250 | Aldebaran/MI200 [Instinct MI250X/MI250] | AMD Instinct MI210',
+  gfx942: 'AMD Instinct MI300X VF | Instinct MI308X | AMD Instinct MI325X',
+  gfx950: 'AMD Instinct MI355X | Instinct MI350X',
+  gfx1010:
+    'AMD Radeon RX 5700 XT 50th Anniversary | Navi 10 [Radeon RX 5600 OEM/5600 XT / 5700/5700 XT] | Radeon Pro W5700',
+  gfx1030:
+    'AMD Radeon RX 6900 XT | Navi 21 [Radeon RX 6800/6800 XT / 6900 XT] | AMD Radeon RX 6950 XT | AMD Radeon PRO V620',
+  gfx1031: 'AMD Radeon RX 6700 XT | Radeon RX 6750 GRE 12GB | AMD Radeon RX 6800M',
+  gfx1032: 'AMD Radeon RX 6600M | Radeon RX 6650M | AMD Radeon RX 6700S',
+  gfx1100:
+    'AMD Radeon RX 7900 XTX | Radeon RX 7900 GRE | AMD Radeon PRO W7900 | Radeon Pro W7800 48GB | RX7900XT | AMD Radeon RX 7900M | AMD Radeon PRO W7900 Dual Slot',
+  gfx1101: 'AMD Radeon RX 7800 XT | RX 7700 XT | Radeon PRO W7700 | AMD Radeon PRO V710',
+  gfx1102: 'AMD Radeon RX 7600 XT | RX 7600 | Radeon RX 7700S | AMD Radeon PRO W7600 | RX 7600M XT',
+  gfx1103: 'AMD Radeon 780M Graphics | Radeon 760M | AMD Radeon 740M',
+  gfx1150: 'AMD Radeon 890M Graphics | Radeon 880M',
+  gfx1151: 'AMD Radeon 8060S Graphics | Radeon 8050S | Ryzen AI Max+ 395 | Strix Halo',
+  gfx1200: 'AMD Radeon RX 9060 XT | RX 9060 XT 16GB',
+  gfx1201: 'AMD Radeon RX 9070 XT | RX 9070 | Radeon RX 9070 GRE | AMD Radeon AI PRO R9700 | Radeon AI PRO R9700S',
+  apple:
+    'Apple M5 | Apple M4 Max | Apple M3 Ultra | Apple M1 | M2 Pro | Apple M5 Pro | Chipset Model: Apple M2 Max | AppleM1Pro',
+  alchemist: 'Arc A770 | Intel(R) Arc(TM) A770 Graphics | Arc A750 | Intel Arc A380 | Intel Arc Pro A60',
+  battlemage: 'Intel(R) Arc(TM) B580 Graphics | Intel Arc Pro B60',
+  'ponte-vecchio': 'Ponte Vecchio',
+  'lunar-lake': 'Intel(R) Arc(TM) 140V GPU (16GB)',
+};
+
 const NO_SUCH: Readonly<Record<string, RegExp>> = {
   RTX: /./,
   GTX: /./,
@@ -117,7 +175,7 @@ function answer(name: string): string {
 }
 
 describe('names of GPUs', () => {
-  const rows = Object.entries(NAMES).flatMap(([target, names]) =>
+  const rows = [...Object.entries(NAMES), ...Object.entries(WRITTEN)].flatMap(([target, names]) =>
     names.split('|').map((name) => ({ name: name.trim(), target })),
   );
 
@@ -182,6 +240,35 @@ describe('names of GPUs', () => {
     }
     expect(fix).toContain(near);
   });
+
+  it('of one vendor are not taken for those of another, and a name of two chips is not guessed', () => {
+    expect(answer('840M')).toMatch(/fits several GPUs/);
+    expect(answer('GeForce 840M')).toBe('sm_50');
+    expect(answer('Radeon 840M')).toBe('gfx1152');
+    expect(() => gpuFromText('GTX 860M', 0)).toThrow(
+      expect.objectContaining({ fix: expect.stringMatching(/sm_30 or sm_50/) }),
+    );
+  });
+
+  it.each([
+    ['MSI GeForce GTX 1070 Gaming X 8G', 'sm_61'],
+    ['EVGA RTX 3090 FTW3 Ultra', 'sm_86'],
+    ['ASUS ROG Astral GeForce RTX 5090', 'sm_120'],
+    ['XFX Speedster MERC 310 RX 7900 XT', 'gfx1100'],
+    ['PowerColor Red Devil RX 6900 XT', 'gfx1030'],
+    ['NVIDIA A10G Tensor Core GPU', 'sm_86'],
+    ['AMD Ryzen 7 7840HS w/ Radeon 780M Graphics', 'gfx1103'],
+    ['Apple M4 Pro (16-core GPU)', 'apple'],
+  ])('"%s" is found among words of a shop', (name, target) => {
+    expect(answer(name)).toBe(target);
+  });
+
+  it.each(['RTX 3090 + RTX 4090', '4x RTX 3090', 'RTX 6000 PRO', 'RTX 5080 Super', 'RTX 4090 Ti Gaming'])(
+    '"%s" is refused: a word beside the product may mean another',
+    (name) => {
+      expect(answer(name)).toMatch(/^error: /);
+    },
+  );
 
   it('print no escape sequence of the name', () => {
     expect(answer('RTX\u001b]0;owned\u0007 9\u202e').replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);

@@ -50,3 +50,20 @@ it('counts bools there, and says of integers which op needs what it has not', as
   expect([...(await whole.sum({ dtype: 'i32' }).data())]).toEqual([10]);
   expect([...(await whole.cast('f32').div(5).mul(5).round().data())]).toEqual([0, 1, 2, 3, 4]);
 });
+
+it('names operands of two dtypes whose common one it has not, and the op as it is called', async () => {
+  await using rt = await createRuntime({ devices: ['webgpu'] });
+  const [whole, half] = [rt.arange(4), rt.tensor([0.5, 1, 2, 3])];
+  const fix = /fix: Cast the operands to one dtype that the device has/;
+  for (const [made, said] of [
+    [whole.add(half), 'add of i32 and f32 takes f64'],
+    [half.greater(whole), 'a comparison of i32 and f32 takes f64'],
+    [whole.equal(half.unsqueeze(1)), 'equal of i32 and f32 takes f64'],
+    [whole.reshape([1, 4]).matmul(half), 'matmul of i32 and f32 takes f64'],
+    [whole.maximum(whole.cast('u32')), 'maximum of i32 and u32 takes i64'],
+    [rt.where(half.greater(1), whole, half), 'where of i32 and f32 takes f64'],
+  ] as const) {
+    await expect(made.data()).rejects.toThrow(said);
+    await expect(made.data()).rejects.toThrow(fix);
+  }
+});

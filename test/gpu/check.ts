@@ -157,6 +157,8 @@ export function runRoutineCase(device: Device, c: RoutineCase, seed: number): st
     return made;
   });
   device.launch(program, buffers, c.scalars ?? []);
+  // What a scan keeps from run to run must not disturb the next one.
+  if (c.routine.op === 'scan') device.launch(program, buffers, c.scalars ?? []);
   let complaint: string | undefined;
   wanted.forEach((want, i) => {
     const at = bytes.length + i;

@@ -386,10 +386,10 @@ export function reductionCases(): Case[] {
     for (const columns of [1, 2, 3, 5, 8, 17, 33, 100, 513, 1024, 4099, 40_000]) {
       cases.push(reduction(op, 'f32', [3], [columns], [0, 1]), reduction(op, 'f32', [37], [columns], [0, 1]));
     }
-    for (const width of [1, 3, 4, 12, 100, 130]) {
+    for (const width of [1, 3, 4, 12, 37, 100, 126, 130]) {
       cases.push(reduction(op, 'f32', [width], [700], [1, 0]), reduction(op, 'f32', [width], [9001], [1, 0]));
     }
-    cases.push(reduction(op, 'f32', [5, 12], [33], [0, 2, 1]));
+    cases.push(reduction(op, 'f32', [5, 12], [33], [0, 2, 1]), reduction(op, 'f32', [140, 37], [301], [0, 2, 1]));
     cases.push(reduction(op, 'f32', [6], [4, 5, 8], [1, 0, 2, 3]));
     cases.push(reduction(op, 'f32', [6, 10], [4, 50], [2, 0, 3, 1]));
     cases.push(reduction(op, 'u8', [16], [5000], [1, 0]), reduction(op, 'f64', [8], [5001], [1, 0]));

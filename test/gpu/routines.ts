@@ -351,6 +351,15 @@ export function routineCases(): RoutineCase[] {
     scan('f32', 'sum', 2, 300_004, 1),
     scan('u8', 'max', 1, 262_147, 1, true),
     scan('i64', 'sum', 1, 2_200_000, 1),
+    // Rows of many chunks, whose blocks look back: one group of them, several, the end of one; every type that does so.
+    scan('f32', 'sum', 3, 8200, 1),
+    scan('f32', 'sum', 1, 1_100_000, 1, true),
+    scan('f32', 'min', 2, 64 * 8192, 1),
+    scan('f32', 'max', 1, 65 * 8192 + 1, 1),
+    scan('i32', 'sum', 3, 600_001, 1),
+    scan('u32', 'prod', 2, 530_000, 1, true),
+    scan('bf16', 'max', 2, 700_003, 1),
+    scan('f16', 'sum', 1, 20_000, 1),
   );
   cases.push(
     topk('f32', 600, 300, 64, true),

@@ -177,5 +177,12 @@ export function rowsCases(): RoutineCase[] {
     spread('f32', size),
     ...(sizeOf(size.reduced) <= 8000 ? [softmax('f64', size), spread('f64', size)] : []),
   ]);
-  return [...plain, ...turned];
+  // So long that each thread holds a hundred elements.
+  const long: RoutineCase[] = [
+    softmax('f32', { space: [129], reduced: [50_257] }),
+    softmax('bf16', { space: [128], reduced: [32_000] }),
+    spread('f32', { space: [128], reduced: [20_003] }),
+    softmax('f64', { space: [128], reduced: [16_000] }),
+  ];
+  return [...plain, ...turned, ...long];
 }

@@ -38,6 +38,7 @@ it('tells a failure as JSON where JSON was asked for, whatever the command', () 
     { args: ['lattice', 'path', 'a', '5'], code: 'BAD_NUMBER' },
     { args: ['field', 'bench', '--cycles', 'many'], code: 'BAD_NUMBER' },
     { args: ['stats', '--watch', 'often'], code: 'BAD_NUMBER' },
+    { args: ['studio', '--port', 'abc'], code: 'BAD_NUMBER' },
     { args: ['jobs', 'show'], code: 'NO_ID' },
     { args: ['explain'], code: 'FORGE_NO_TEXT' },
   ];

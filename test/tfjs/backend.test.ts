@@ -42,6 +42,79 @@ describe('registration', () => {
     await runtime.close();
   });
 
+  it('is opened once for all who ask at the same time, with options that say the same', async () => {
+    const options = () => ({ cpu, runtime: { devices: ['cpu' as const] }, flush: { results: 64 }, name: 'asked' });
+    const [a, b] = await Promise.all([registerBackend(tf, options()), registerBackend(tf, options())]);
+    expect(b).toBe(a);
+    expect(await registerBackend(tf, { ...options(), precision: undefined })).toBe(a);
+    const others = [
+      { runtime: { devices: ['cpu' as const], routing: { mode: 'off' as const } } },
+      { flush: { results: 65 } },
+    ];
+    for (const other of others)
+      expect(await codeOf(() => registerBackend(tf, { ...options(), ...other }))).toBe('ALREADY_REGISTERED');
+    await tf.setBackend('asked');
+    expect(tf.tensor([1, 2]).add(1).dataSync()).toEqual(new Float32Array([2, 3]));
+    expect(a.report().ran).toEqual({ Add: 1 });
+    await a.close();
+  });
+
+  it('runs everything on the first device, and measures none, unless routing is asked for', async () => {
+    const devices = ['reference' as const, 'cpu' as const];
+    const places = async (options: object): Promise<string[]> => {
+      const backend = await registerBackend(tf, { cpu, name: 'first', runtime: { devices, ...options } });
+      const found = new Set<string>();
+      backend.runtime.on('launch', ({ device }) => found.add(device));
+      await tf.setBackend('first');
+      // Far sooner done on the second device.
+      const y = tf.tidy(() => tf.matMul(tf.ones([64, 64]).mul(2), tf.ones([64, 64])).sum());
+      expect(Array.from(await y.data())).toEqual([2 * 64 ** 3]);
+      y.dispose();
+      await backend.close();
+      return [...found];
+    };
+    expect(await places({})).toEqual(['reference']);
+    expect(await places({ routing: undefined })).toEqual(['reference']);
+    expect(await places({ routing: { device: 'cpu' } })).toEqual(['cpu']);
+  });
+
+  it('takes no name of another backend, and can be tried again after it was refused', async () => {
+    expect(await codeOf(() => registerBackend(tf, { name: 'cpu' }))).toBe('BAD_NAME');
+    const wrap = (d: Device): Device =>
+      Object.assign(d, { caps: { ...d.caps, dtypes: new Set(['f32', 'i32', 'bool']) } });
+    let closed = 0;
+    const counted = (d: Device): Device => {
+      const close = d.close.bind(d);
+      return Object.assign(wrap(d), {
+        close: () => {
+          closed++;
+          return close();
+        },
+      });
+    };
+    const options = { cpu, name: 'again', runtime: { devices: ['cpu' as const], wrap: counted } };
+    expect(await codeOf(() => registerBackend(tf, { ...options, precision: 'f16' }))).toBe('UNSUPPORTED_DTYPE');
+    // The runtime that was opened for it is closed.
+    expect(closed).toBe(1);
+    const backend = await registerBackend(tf, options);
+    await tf.setBackend('again');
+    expect(tf.tensor([3]).mul(2).dataSync()).toEqual(new Float32Array([6]));
+    await backend.close();
+    expect(closed).toBe(2);
+  });
+
+  it('comes back after TF.js was told to remove it, and can be closed then', async () => {
+    const options = { cpu, name: 'gone', runtime: { devices: ['cpu' as const] } };
+    const first = await registerBackend(tf, options);
+    tf.removeBackend('gone');
+    expect(await registerBackend(tf, options)).toBe(first);
+    await tf.setBackend('gone');
+    expect(tf.tensor([3]).mul(2).dataSync()).toEqual(new Float32Array([6]));
+    tf.removeBackend('gone');
+    await first.close();
+    expect(String(first.runtime)).toBe('Runtime(closed)');
+  });
+
   it('keeps the runtime when TF.js disposes of the backend object', async () => {
     const backend = await forge({ name: 'removed' });
     tf.tensor([1, 2]).add(1).dispose();

@@ -1,21 +1,22 @@
 // What a program that does the same again asks of the CUDA driver, each time: counted with a driver that records its calls and computes nothing.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openCudaDevices } from '../../src/devices/cuda/discover.ts';
 import type { Device } from '../../src/devices/device.ts';
 import type { TfjsBackend } from '../../src/tfjs/index.ts';
-import { MockCuda } from '../support/cuda-mock.ts';
+import { openMock } from '../support/cuda-device.ts';
+import type { MockCuda } from '../support/cuda-mock.ts';
 import { batchOf, labelsOf, mlp, mobilenet } from './models.ts';
 import { forge, tf } from './support.ts';
 
-const ffi = new MockCuda();
-ffi.capacity = 2 ** 30;
+let ffi: MockCuda;
 let backend: TfjsBackend;
 
 beforeAll(async () => {
-  const host = { env: {}, home: '/home/user', access: () => 'missing' as const };
-  const { devices } = await openCudaDevices({ ffi, host, cacheDir: false });
-  backend = await forge({ name: 'mock', runtime: { devices: [passing(devices[0]!)] } });
+  const mock = await openMock((f) => {
+    f.capacity = 2 ** 30;
+  });
+  ffi = mock.ffi;
+  backend = await forge({ name: 'mock', runtime: { devices: [passing(mock.device)] } });
 });
 afterAll(() => backend.close());
 

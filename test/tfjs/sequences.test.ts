@@ -45,6 +45,7 @@ async function compare(
     const want = await program(seed);
     await tf.setBackend('forge');
     const got = await program(seed, between).catch((e: unknown) => [{ what: `${e}`, count: 0 }]);
+    await tf.setBackend('forge');
     const bad = wrong(got, want);
     if (bad) found.push(`seed ${seed}: ${bad}`);
     const { numDataIds, pendingOps, runtime } = backend.report();
@@ -87,4 +88,12 @@ it('while the device is lost now and then', async () => {
     while (!backend!.runtime.devices().some((d) => d.open));
   });
   expect(losses).toBe(2);
+}, 600_000);
+
+it('while the backend is another one now and then', async () => {
+  let switched = 0;
+  await compare({}, count, async () => {
+    await tf.setBackend(switched++ % 2 === 0 ? 'cpu' : 'forge');
+  });
+  expect(switched).toBeGreaterThan(count / 4);
 }, 600_000);

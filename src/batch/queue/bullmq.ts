@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { checkMethods } from '../../base/signatures.ts';
-import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
+import { checkConcurrency, checkJob, chunkText, describe, idOfHash } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
 import { batchKinds, transportSignatures } from '../signatures.ts';
@@ -31,6 +31,7 @@ import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
+import { workersThere } from './roll-call.ts';
 
 export interface RedisOptions {
   /** Begins every key. Default 'gpuforge'. */
@@ -59,7 +60,8 @@ export interface Queue {
 }
 
 /** As `chunkIdOf`, at once: ten thousand promises of hashes take longer than the hashes. */
-const chunkId = (chunk: ChunkDescriptor): string => createHash('sha256').update(chunkText(chunk)).digest('hex');
+const chunkId = (chunk: ChunkDescriptor): string =>
+  idOfHash(createHash('sha256').update(chunkText(chunk)).digest('hex'));
 
 /** Chunks that are added with one call: Redis does nothing else meanwhile. */
 const bulk = 200;
@@ -226,6 +228,10 @@ class RedisTransport implements Transport {
     const ids = await redis.smembers(keys.jobs);
     const all = await Promise.all(ids.map((id) => statusOf(this.#queue, id)));
     return all.filter((s) => s !== null).sort((a, b) => a.createdAt - b.createdAt);
+  }
+
+  workers(): Promise<readonly WorkerCaps[]> {
+    return workersThere(this.#queue);
   }
 
   async close(): Promise<void> {

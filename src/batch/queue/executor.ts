@@ -56,6 +56,9 @@ export class Executor {
     return this.#crashes.length;
   }
 
+  /** The names of its operations, once it has started. */
+  ops: readonly string[] = [];
+
   /** Starts the child; what it found. */
   start(): Promise<ChildCaps> {
     return (this.#ready ??= this.#started());
@@ -116,6 +119,7 @@ export class Executor {
       child.on('message', (answer: Answer) => {
         if (answer.kind === 'ready') {
           clearTimeout(slow);
+          this.ops = answer.ops;
           resolve(answer.caps);
         } else if (answer.kind === 'done') this.#running.get(answer.id)?.resolve(answer.result);
         else {

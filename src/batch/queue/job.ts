@@ -27,6 +27,7 @@ export async function statusOf({ redis, keys }: Queue, id: string): Promise<JobS
   return {
     id,
     op: job.op,
+    needs: job.needs ?? 'cpu',
     state: cancelled ? 'cancelled' : !ended ? 'running' : dead > 0 ? 'failed' : 'done',
     total,
     submitted: Number(job.submitted ?? 0),
@@ -42,6 +43,7 @@ export async function statusOf({ redis, keys }: Queue, id: string): Promise<JobS
 const removed = (id: string): JobStatus => ({
   id,
   op: '',
+  needs: 'cpu',
   state: 'cancelled',
   total: null,
   submitted: 0,

@@ -25,13 +25,13 @@ import type { Queue } from './bullmq.ts';
 import type { Redis } from './connect.ts';
 import { queueOf } from './keys.ts';
 import { jobFields, type KnownJob, knownJob, type Overflow } from './known-job.ts';
+import { sayThere, workersThere } from './roll-call.ts';
 
 type BullWorker = import('bullmq').Worker;
 type BullJob = import('bullmq').Job;
 
-/** How often the queues of other kinds are looked at, and how long a silent worker counts as there. */
+/** How often the queues of other kinds are looked at. */
 const lookMs = 500;
-const silentMs = 5000;
 
 /** A chunk that this worker runs. */
 interface Run {
@@ -92,8 +92,7 @@ export class RedisWorker implements WorkerHandle {
     if (this.#looking || this.#stop.signal.aborted) return;
     this.#looking = true;
     try {
-      const { redis, keys } = this.#queue;
-      await redis.hset(keys.workers, this.id, JSON.stringify({ ...this.#caps, at: await this.#now() }));
+      await sayThere(this.#queue, this.id, this.#caps);
       const jobs = await this.#open();
       for (const [needs, over] of this.#queues(jobs)) {
         if (serves(this.#caps, needs)) this.#serve(needs);
@@ -155,19 +154,8 @@ export class RedisWorker implements WorkerHandle {
     });
   }
 
-  /** Milliseconds by the clock of Redis, the one that all machines share. */
-  async #now(): Promise<number> {
-    const [seconds, micros] = await this.#queue.redis.time();
-    return 1000 * Number(seconds) + Number(micros) / 1000;
-  }
-
   async #help(needs: Capability, over: Overflow): Promise<void> {
-    const { redis, keys } = this.#queue;
-    const now = await this.#now();
-    const others = Object.values(await redis.hgetall(keys.workers)).map(
-      (text) => JSON.parse(text) as WorkerCaps & { at: number },
-    );
-    const fast = others.filter((w) => now - w.at < silentMs && serves(w, needs)).length;
+    const fast = (await workersThere(this.#queue)).filter((w) => serves(w, needs)).length;
     const backlog = await this.#queue.bull(needs).getWaitingCount();
     const helps = backlog / Math.max(1, fast) >= over.slowdown;
     const bull = this.#bulls.get(needs);

@@ -17,6 +17,8 @@ export interface WorkerSettings extends RedisOptions {
 export interface RunningWorker {
   readonly caps: WorkerCaps;
   readonly id: string;
+  /** What it can be asked for. */
+  readonly ops: readonly string[];
   stats(): WorkerStats & { readonly crashes: number; readonly quarantined: boolean };
   /** Resolves when it has stopped by itself: its computing process died again and again. */
   readonly quarantine: Promise<void>;
@@ -48,6 +50,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     return {
       caps,
       id: worker.id,
+      ops: executor.ops,
       quarantine,
       close,
       stats: () => ({ ...worker.stats(), crashes: executor.crashes, quarantined: executor.quarantined }),

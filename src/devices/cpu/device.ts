@@ -87,7 +87,7 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   );
   const tiny = whole(options.tinyElements ?? 4096, 'tinyElements', 0, 2 ** 31);
   const patience = whole(options.patience ?? 10_000, 'patience', 1, 2 ** 31);
-  const engine = new WasmEngine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
+  const engine = new WasmEngine(new CpuMemory(limit, sharing && threads > 1, host.largePages), host, threads, patience);
   const { blas: wanted = true } = options;
   // Browsers have no libraries: pages do not load what looks for them.
   const blas = host.require && wanted !== false ? new (await import('./blas.ts')).Blas(host, wanted, threads) : null;

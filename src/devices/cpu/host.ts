@@ -17,10 +17,13 @@ export interface ThreadHost {
   readonly require: ((name: string) => unknown) | null;
   /** Loads something with variables of the environment that nobody has set, and takes them back. Missing where libraries see none. */
   readonly withVariables?: <T>(variables: Readonly<Record<string, string>>, load: () => T) => T;
+  /** Asks the system for large pages under a memory, of which the first bytes are in use. Missing where it gives none. */
+  readonly largePages?: (memory: Uint8Array, used: number) => void;
 }
 
 export interface NodeProcess {
   readonly versions?: { readonly node?: string };
+  readonly platform?: string;
   readonly env?: Record<string, string | undefined>;
   getBuiltinModule?(name: string): unknown;
 }

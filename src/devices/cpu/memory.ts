@@ -11,6 +11,7 @@
 
 import { OutOfMemory } from '../../errors.ts';
 import { type Block, Heap } from './heap.ts';
+import type { ThreadHost } from './host.ts';
 import { Views } from './views.ts';
 
 export const pageBytes = 65536;
@@ -21,6 +22,8 @@ export const stagingAddress = argsAddress + argsBytes;
 export const stagingBytes = 64 * 4160;
 const heapBase = Math.ceil((stagingAddress + stagingBytes) / pageBytes) * pageBytes;
 const stepBytes = 16 << 20;
+/** Memories up to this size do well with small pages, and looking for the system's call takes milliseconds. */
+const largeBytes = 2 * stepBytes;
 
 /** The most a device holds if nothing else is asked for: 4 GiB less a margin for the regions in front of the heap. */
 export const defaultMemoryBytes = 4096 * 2 ** 20 - (16 << 20);
@@ -36,11 +39,14 @@ export class CpuMemory {
   views!: Views;
   readonly shared: boolean;
   readonly #limit: number;
+  readonly #largePages: ThreadHost['largePages'];
   #maximum = 0;
 
-  constructor(limit: number, shared: boolean) {
+  /** `largePages`: asks for large pages under a memory, once it holds more than a little. */
+  constructor(limit: number, shared: boolean, largePages?: ThreadHost['largePages']) {
     this.shared = shared;
     this.#limit = limit;
+    this.#largePages = largePages;
     this.renew();
   }
 
@@ -96,6 +102,7 @@ export class CpuMemory {
     const step = Math.min(this.#maximum, Math.max(end, have + Math.max(stepBytes, have >>> 2)));
     if (!this.#grow(step) && !this.#grow(end)) return false;
     this.views = new Views(this.memory.buffer);
+    if (step > largeBytes) this.#largePages?.(this.views.u8, have);
     return true;
   }
 

@@ -9,6 +9,7 @@ import type * as Os from 'node:os';
 import type * as Threads from 'node:worker_threads';
 import { permitted } from '../../base/platform.ts';
 import type { NodeProcess, ThreadHost } from './host.ts';
+import { largePages } from './large-pages.ts';
 
 export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
   const builtin = async (name: string): Promise<unknown> =>
@@ -17,6 +18,7 @@ export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
   const os = (await builtin('node:os')) as typeof Os;
   const fs = (await builtin('node:fs')) as typeof Fs;
   const module = (await builtin('node:module')) as typeof Module;
+  const require = (name: string): unknown => module.createRequire(import.meta.url)(name);
   return {
     parallelism: Math.min(
       os.availableParallelism(),
@@ -33,8 +35,9 @@ export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
         },
       };
     },
-    require: (name) => module.createRequire(import.meta.url)(name),
+    require,
     withVariables: (variables, load) => withVariables(node.env ?? {}, variables, load),
+    ...(node.platform === 'linux' ? { largePages: largePages(require) } : {}),
   };
 }
 

@@ -96,6 +96,9 @@ export const status = {
   unknown: 999,
 } as const;
 
+/** Other threads may do what they like meanwhile. */
+const relaxedCapture = 2;
+
 /** After these the context is dead, and with it CUDA in the whole process: no reset brings it back. */
 const fatal = new Set([4, 46, 214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 999]);
 
@@ -134,6 +137,17 @@ export class Driver {
     const virtual = bindAll(library, virtualTable);
     this.virtual = typeof virtual === 'string' ? null : virtual;
     this.outAddress = ffi.address(this.out);
+  }
+
+  /** The graph of what `run` enqueues on a stream. */
+  capture(stream: number, run: () => void): number {
+    this.check(this.call.cuStreamBeginCapture_v2(stream, relaxedCapture), 'cuStreamBeginCapture');
+    try {
+      run();
+    } finally {
+      this.check(this.call.cuStreamEndCapture(stream, this.outAddress), 'cuStreamEndCapture');
+    }
+    return this.u64();
   }
 
   /** The 64-bit number at position i of `out`, in words of 8 bytes. */

@@ -30,7 +30,6 @@ interface Captured {
 
 /** Sets of addresses that are remembered; more would mean that they do not come back. */
 const mostCaptured = 4;
-const relaxed = 2;
 const align = 256;
 
 export class Exchange {
@@ -105,9 +104,7 @@ export class Exchange {
     const { call, outAddress } = driver;
     const { stream } = this.#host;
     const { length } = this.#up;
-    driver.check(call.cuStreamBeginCapture_v2(stream, relaxed), 'cuStreamBeginCapture');
-    let graph = 0;
-    try {
+    const graph = driver.capture(stream, () => {
       const from = this.#block.address;
       driver.check(
         call.cuMemcpyHtoDAsync_v2(bindings[this.#input]!.address, from, length, stream),
@@ -119,11 +116,7 @@ export class Exchange {
         call.cuMemcpyDtoHAsync_v2(this.#downAddress, source, this.#down.length, stream),
         'recording a download',
       );
-    } finally {
-      const code = call.cuStreamEndCapture(stream, outAddress);
-      graph = driver.u64();
-      driver.check(code, 'cuStreamEndCapture');
-    }
+    });
     driver.check(call.cuGraphInstantiateWithFlags(outAddress, graph, 0), 'cuGraphInstantiate');
     return { addresses: bindings.map((b) => b.address), scalars: [...scalars], graph, exec: driver.u64() };
   }

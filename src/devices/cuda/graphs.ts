@@ -213,7 +213,6 @@ function nodeParams(step: KernelStep): ArrayBuffer {
   return block;
 }
 
-const relaxed = 2;
 const mostCaptures = 4;
 
 class CapturePlayer implements Player {
@@ -275,15 +274,7 @@ class CapturePlayer implements Player {
   #capture(buffers: readonly Located[], scalars: readonly number[]): { graph: number; exec: number } {
     const { driver, stream } = this.#host;
     const { call, outAddress } = driver;
-    driver.check(call.cuStreamBeginCapture_v2(stream, relaxed), 'cuStreamBeginCapture');
-    let graph = 0;
-    try {
-      this.#run(stream, buffers, scalars);
-    } finally {
-      const code = call.cuStreamEndCapture(stream, outAddress);
-      graph = driver.u64();
-      driver.check(code, 'cuStreamEndCapture');
-    }
+    const graph = driver.capture(stream, () => this.#run(stream, buffers, scalars));
     driver.check(call.cuGraphInstantiateWithFlags(outAddress, graph, 0), 'cuGraphInstantiate');
     return { graph, exec: driver.u64() };
   }

@@ -37,7 +37,7 @@ export function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabi
     native,
     routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'raw']),
     // A block of threads holds a row in registers; where rows lie side by side, a warp does.
-    rows: { bytes: 64 * 1024, columnBytes: 8 * 1024 },
+    rows: { bytes: 208 * 1024, columnBytes: 8 * 1024 },
     attention: attentionHeads(info.target),
     raw: 'ptx',
     matmulEpilogue: true,

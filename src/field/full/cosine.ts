@@ -1,7 +1,9 @@
 // How alike two vectors are.
 
 export function cosineOf(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  let [dot, x, y] = [0, 0, 0];
+  let dot = 0;
+  let x = 0;
+  let y = 0;
   for (let i = 0; i < a.length; i++) {
     dot += a[i]! * b[i]!;
     x += a[i]! * a[i]!;

@@ -47,11 +47,18 @@ export class Imprints {
   ): { remembered: readonly number[] | null; similar: readonly number[] | null } {
     let remembered: readonly number[] | null = null;
     let similar: Imprint | null = null;
-    let [best, next] = [same, alike];
-    for (const known of this.#known) {
+    let best = same;
+    let next = alike;
+    for (let i = 0; i < this.#known.length; i++) {
+      const known = this.#known[i]!;
       const cosine = cosineOf(known.sensors, sensors);
-      if (cosine > best && activity[this.#blockOf(known.cell)]! < full) [best, remembered] = [cosine, known.cell];
-      else if (cosine > next && cosine <= same) [next, similar] = [cosine, known];
+      if (cosine > best && activity[this.#blockOf(known.cell)]! < full) {
+        best = cosine;
+        remembered = known.cell;
+      } else if (cosine > next && cosine <= same) {
+        next = cosine;
+        similar = known;
+      }
     }
     return { remembered, similar: similar ? this.#beside(similar.cell, activity) : null };
   }

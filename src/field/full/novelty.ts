@@ -19,6 +19,8 @@ export const mostSamples = 200;
 export const sampleEvery = 10;
 /** Cycles after which a look counts 1/e. */
 const fadesIn = 500;
+/** A cosine, with what rounding may add to it. */
+const atMostOne = 1 + 1e-9;
 
 export class Novelty {
   #samples: Sample[] = [];
@@ -31,10 +33,14 @@ export class Novelty {
   look(values: Float32Array, cycle: number): number {
     const square = dotOf(values, values);
     let most = 0;
-    for (const s of this.#samples) {
+    // The newest first: once older looks have faded below the best so far, none of them can be better.
+    for (let i = this.#samples.length - 1; i >= 0; i--) {
+      const s = this.#samples[i]!;
+      const weight = Math.exp((s.cycle - cycle) / fadesIn);
+      if (weight * atMostOne <= most) break;
       const squares = s.square * square;
       const cosine = squares > 0 ? dotOf(s.values, values) / Math.sqrt(squares) : 0;
-      most = Math.max(most, cosine * Math.exp((s.cycle - cycle) / fadesIn));
+      most = Math.max(most, cosine * weight);
     }
     const first = this.#samples.length === 0;
     this.#samples.push({ values, square, cycle });

@@ -28,8 +28,10 @@ export function updateRegions(
   grid: BlockGrid,
   channels: number,
 ): Region[] {
-  let [mean, square] = [0, 0];
-  for (const v of activity) {
+  let mean = 0;
+  let square = 0;
+  for (let i = 0; i < activity.length; i++) {
+    const v = activity[i]!;
     mean += v / grid.count;
     square += (v * v) / grid.count;
   }

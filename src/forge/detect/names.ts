@@ -14,7 +14,7 @@ import { architectureOf } from './tables/nvidia-chips.ts';
 import { appleChips, computeCapabilities } from './tables/product-names.ts';
 
 export function gpuFromText(given: string, index: number): Gpu {
-  const text = fromLspci(given.normalize('NFKC'));
+  const text = fromLspci(withoutLabel(given.normalize('NFKC')));
   const wanted = read(text);
   const target = fromTarget(text, wanted, index);
   if (target) return target;
@@ -22,15 +22,34 @@ export function gpuFromText(given: string, index: number): Gpu {
   const byId = all.find((entry) => entry.pciId !== null && entry.pciId === text.trim().toLowerCase());
   if (byId) return byId.gpu(index);
   if (wanted.key !== '') {
-    const found = matching(all, wanted);
+    const found = ofVendor(matching(all, wanted), text);
     const gpus = found.map((entry) => entry.gpu(index));
-    if (new Set(gpus.map(targetOf)).size > 1) throw ambiguous(text, found);
+    if (new Set(gpus.map(targetOf)).size > 1) throw ambiguous(text, found, gpus);
     const [first] = gpus;
     if (first) return sized(first, gpus, wanted);
   }
   const part = partOf(text);
   if (part !== undefined) return gpuFromText(part, index);
   throw unknown(text, wanted, all);
+}
+
+/** "Chipset Model: Apple M2": tools print the name behind a label. */
+const withoutLabel = (text: string): string =>
+  text.replace(
+    /^\s*(?:chipset model|(?:card|device|product|marketing) (?:name|model|series)|model|name|gpu ?\d*|graphics)\s*:\s*/i,
+    '',
+  );
+
+const VENDORS: readonly (readonly [Gpu['vendor'], RegExp])[] = [
+  ['nvidia', /\b(?:nvidia|geforce|tesla|quadro)\b/i],
+  ['amd', /\b(?:amd|ati|radeon|instinct)\b/i],
+  ['intel', /\bintel\b/i],
+];
+
+/** Two vendors sell an "840M": the vendor in the name decides. */
+function ofVendor(found: readonly Candidate[], text: string): readonly Candidate[] {
+  const vendor = VENDORS.find(([, re]) => re.test(text))?.[0];
+  return vendor === undefined ? found : found.filter((entry) => entry.gpu(0).vendor === vendor);
 }
 
 /** "AD102 [GeForce RTX 4090] [10de:2684] (rev a1)": lspci names the chip first, and several products by strokes. */
@@ -57,7 +76,7 @@ interface Wanted {
 }
 
 const NOISE =
-  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|passive|oc)\b|\((?:r|tm|c)\)|[®™©]/g;
+  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|passive|oc|oem|developer kit|dev kit|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
 const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
 const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
 
@@ -73,6 +92,7 @@ function read(name: string): Wanted {
     // "4090ti", "7900xtx" and "rtx4090" are written together as often as apart.
     .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
     .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
+    .replace(/\b(16[56]0|20[678]0|40[78]0)s\b/g, '$1 super')
     .split(/[^a-z0-9+]+/)
     .filter((word) => word !== '');
   return { key: words.join(' '), words, memoryGiB: gib === undefined ? undefined : Number(gib), laptop };
@@ -91,7 +111,25 @@ function matching(all: readonly Candidate[], wanted: Wanted): readonly Candidate
   const within = rows.filter(({ names }) =>
     names.some((name) => name.key.startsWith(`${wanted.key} `) || name.key.endsWith(` ${wanted.key}`)),
   );
-  return narrow(within, wanted);
+  return narrow(within.length > 0 ? within : inside(rows, wanted), wanted);
+}
+
+/** Words that make another product of the one before them, a count, or a second number: with one of these nothing is guessed. */
+const DECIDES = /^(?:ti|super|xtx?|gre|d|m|s|le|se|ada|blackwell|max|pro|v2|dual|plus|\d+x|x\d+|\d{4,})$/;
+
+/** A line with its number ("rtx 4090"), or a word that is one ("mi300x", "780m"). */
+const PRODUCT = /\b(?:rtx|gtx|gt|rx|arc|titan|vega)\b.*\d{2}|\b(?=\w*[a-z])(?=\w*\d{2})\w{4,}\b/;
+
+/** Shops add words of their own ("Gaming X Trio"): one product inside the name counts, where nothing beside it may mean another. */
+function inside(rows: readonly Row[], wanted: Wanted): readonly Row[] {
+  const text = ` ${wanted.key} `;
+  const found = (row: Row): readonly string[] =>
+    row.names.map(({ key }) => key).filter((key) => PRODUCT.test(key) && text.includes(` ${key} `));
+  const keys = [...new Set(rows.flatMap(found))].sort((one, other) => other.length - one.length);
+  const [best] = keys;
+  if (best === undefined || keys.some((key) => !` ${best} `.includes(` ${key} `))) return [];
+  const beside = text.replace(` ${best} `, ' ').split(' ');
+  return beside.some((word) => DECIDES.test(word)) ? [] : rows.filter((row) => found(row).includes(best));
 }
 
 type Row = { readonly entry: Candidate; readonly names: readonly Wanted[] };
@@ -168,7 +206,7 @@ function fromTarget(text: string, wanted: Wanted, index: number): Gpu | undefine
     });
   }
   if (/tesla|quadro|grid/.test(plain)) return undefined;
-  const apple = /^(?:apple )?(m\d) ?(pro|max|ultra)?$/.exec(wanted.key);
+  const apple = /^(?:apple ?)?(m\d) ?(pro|max|ultra)?$/.exec(wanted.key);
   if (!apple || !appleChips[apple[1]!]?.includes(apple[2] ?? '')) return undefined;
   const chip = `${apple[1]!.toUpperCase()}${apple[2] ? ` ${apple[2][0]!.toUpperCase()}${apple[2].slice(1)}` : ''}`;
   return newGpu({
@@ -192,12 +230,19 @@ function noTarget(text: string, id: string, ids: readonly string[]): ArgumentErr
   );
 }
 
-function ambiguous(text: string, found: readonly Candidate[]): ArgumentError {
+function ambiguous(text: string, found: readonly Candidate[], gpus: readonly Gpu[]): ArgumentError {
   const labels = [...new Set(found.map(({ label }) => label))];
+  const targets = [
+    ...new Set(
+      gpus.map(({ computeCapability: { value }, gfx }) => (value ? `sm_${value.major}${value.minor}` : gfx.value)),
+    ),
+  ];
   return refusal(
     text,
     'fits several GPUs that need different builds',
-    `Write which one: ${labels.slice(0, 6).join(', ')}.`,
+    labels.length > 1
+      ? `Write which one: ${labels.slice(0, 6).join(', ')}.`
+      : `It was sold with several chips: give the target instead, ${targets.join(' or ')}.`,
   );
 }
 

@@ -114,8 +114,18 @@ export function mainReason(
   const what = [framework, request.version, request.variant].filter((part) => part !== undefined).join(' ');
   if (wheels === 0) return `no build of ${what} is known`;
   const telling = decisive(rejected, request);
-  return telling ? `no build of ${what} fits: ${telling.reason}` : `no build of ${what} fits this machine`;
+  if (!telling) return `no build of ${what} fits this machine`;
+  const several = request.version === undefined && request.variant === undefined;
+  return `no build of ${what} fits: ${several ? ofAll(telling) : telling.reason}`;
 }
+
+/** Where the newest build lacks the kernels of a card, and no older one passed, all of them do. */
+const ofAll = ({ reason }: Rejection): string =>
+  reason.replace(
+    /^(\S+) holds no kernels for ([^:]+)(?:: it has )?/,
+    (_, variant: string, card: string) =>
+      `no kernels for ${card} are in any of them${reason.includes(': it has ') ? `; ${variant}, the newest, has ` : ''}`,
+  );
 
 const ORDER = checks.map((check) => check.name);
 

@@ -298,6 +298,13 @@ describe('when nothing fits', () => {
     return result.status === 'none' ? result.waysOut.map((way) => `${way.kind}: ${way.text}`) : [];
   };
 
+  it('says of a card that every build left behind that none has its kernels, and of one build only that one', () => {
+    expect(build(one('2.0', '390.157'))).toMatch(
+      /^none: no build of pytorch fits: no kernels for sm_20 \(card 2\.0\) are in any of them; cu\d+, the newest, has sm_/,
+    );
+    expect(build(one('2.0', '390.157'), { variant: 'cu126' })).toMatch(/cu126 holds no kernels for sm_20/);
+  });
+
   it('names the nearest driver that makes a build run', () => {
     expect(ways(hopeless['rtx5090-550']!)[0]).toBe('driver: update the driver to R570: then torch 2.11.0 cu128 runs');
     expect(ways(hopeless['gtx1080ti-595']!)[0]).toMatch(/go back to driver R58?\d/);

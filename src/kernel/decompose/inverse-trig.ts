@@ -96,12 +96,13 @@ export function atan(f: Float, x: Expr): Expr {
 export function atan2(f: Float, y: Expr, x: Expr): Expr {
   const [high, low] = tables[f.type].halfPi;
   const [ax, ay] = [f.abs(x), f.abs(y)];
-  const large = f.max(ax, ay);
-  const small = f.min(ax, ay);
+  // NaN in either stays in the quotient. Devices whose max and min look for NaN themselves take longer for them.
+  const steep = f.lt(ax, ay);
+  const [large, small] = [f.where(steep, ay, ax), f.where(steep, ax, ay)];
   // 0/0 and ∞/∞ stand for the diagonal's ends: 0 and 1.
   const t = f.where(f.eq(ax, ay), f.where(f.eq(ax, 0), 0, 1), f.div(small, large));
   const r = atanUnit(f, t);
-  const first = f.where(f.lt(ax, ay), f.sub(high, f.sub(r, low)), r);
+  const first = f.where(steep, f.sub(high, f.sub(r, low)), r);
   const turned = f.where(f.signed(x), f.sub(2 * high, f.sub(first, 2 * low)), first);
   return f.withSign(turned, y);
 }

@@ -4,7 +4,7 @@
 // at a lane width. Values used more than once, and values that do not change in the present loop, are kept in locals of the
 // scope where they are computed (scope.ts).
 
-import type { Expr, Exprs } from '../../../kernel/expr.ts';
+import type { Expr, Exprs, Load } from '../../../kernel/expr.ts';
 import { operands } from '../../../kernel/walk.ts';
 import type { ValType } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
@@ -17,6 +17,7 @@ import { emitMask } from './masks.ts';
 import type { ArgsLayout } from './module.ts';
 import { emitPosition } from './positions.ts';
 import { epilogueDepth, type WasmScope } from './scope.ts';
+import { squaresOf } from './squares.ts';
 import { emitAlu } from './vector-ops.ts';
 
 interface Info {
@@ -39,6 +40,8 @@ export interface EmitterOptions {
   /** The finished accumulators differ between lanes. */
   readonly accVaries: boolean;
   readonly relaxed: boolean;
+  /** Neighbours beside the vector axis are computed together, so that loads across it are squares. */
+  readonly inSquares?: boolean;
 }
 
 export class Emitter {
@@ -53,12 +56,14 @@ export class Emitter {
   accumulators: readonly (readonly number[])[] = [];
   readonly #depths: ReadonlyMap<number, number>;
   readonly #accVaries: boolean;
+  readonly #inSquares: boolean;
   readonly #info = new Map<Expr, Info>();
   readonly #pinned = new Set<Expr>();
   readonly #uses = new Map<Expr, number>();
   readonly #widths = new Map<Expr, Width>();
   readonly #roots: Expr[] = [];
   #arms: ReadonlyMap<Expr, Arms> | null = null;
+  #squares: ReadonlyMap<Expr, readonly Load[]> | null = null;
 
   constructor(options: EmitterOptions) {
     this.func = options.func;
@@ -68,6 +73,7 @@ export class Emitter {
     this.relaxed = options.relaxed;
     this.#depths = options.depths;
     this.#accVaries = options.accVaries;
+    this.#inSquares = options.inSquares ?? false;
   }
 
   info(e: Expr): Info {
@@ -110,6 +116,14 @@ export class Emitter {
     for (const r of roots) visit(r);
     this.#roots.push(...roots);
     this.#arms = null;
+    this.#squares = null;
+  }
+
+  /** The loads that read a square together with this one, where the kernel is computed in squares; itself among them. */
+  squareOf(load: Load): readonly Load[] | undefined {
+    if (!this.#inSquares) return undefined;
+    this.#squares ??= squaresOf(this.#roots, this.vectorAxis);
+    return this.#squares.get(load);
   }
 
   /**

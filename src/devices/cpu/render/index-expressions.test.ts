@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { count, expectSame, indexOf, n$, rolled } from '../../../../test/support/cpu-index.ts';
-import { data, Run, randomSource, samples } from '../../../../test/support/cpu-render.ts';
+import { data, Run, randomSource, reference, samples } from '../../../../test/support/cpu-render.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Value } from '../../../kernel/semantics.ts';
@@ -114,6 +114,36 @@ describe('index expressions', () => {
       ];
       for (const e of outputs)
         expectSame({ space: [rows, columns], outputs: [e], inputs: [values] }, `${type} ${e.id}`);
+    }
+  });
+
+  it('transpose tile by tile, whatever is left at the edges, however the tiles are handed out', () => {
+    for (const [rows, columns, outer] of [
+      [33, 70, 1],
+      [100, 65, 1],
+      [64, 96, 3],
+      [37, 129, 2],
+      [3, 70, 1],
+      [4, 70, 1],
+      [5, 70, 2],
+    ] as const) {
+      for (const type of ['f32', 'u8', 'f64', 'i64', 'f16', 'bool'] as const) {
+        const b = new Exprs();
+        const [o, r, c] = [b.axis(0, outer), b.axis(1, rows), b.axis(2, columns)];
+        const shape = [outer, columns, rows];
+        const back = b.alu('sub', n$(b, columns - 1), c);
+        const across = b.load(type, 0, indexOf(b, shape, [o, c, r]));
+        const flipped = b.load(type, 0, indexOf(b, shape, [o, back, r]));
+        const plain = b.load(type, 0, indexOf(b, [outer, rows, columns], [o, r, c]));
+        // The upper triangle as it lies, the lower one mirrored.
+        const mixed = b.alu('where', b.alu('lt', r, c), plain, across);
+        const inputs = [data(type, samples(type, outer * rows * columns, 7))];
+        const spec = { space: [outer, rows, columns], outputs: [across, flipped, mixed], inputs };
+        expectSame(spec, `${outer} ${rows} ${columns} ${type}`);
+        const cut = new Run(spec);
+        cut.run(Math.ceil(cut.wasm.items / 2));
+        expect([0, 1, 2].map((k) => cut.values(k))).toEqual(reference(spec));
+      }
     }
   });
 

@@ -2,7 +2,7 @@
 //
 //   the same in all lanes    one load, spread over the lanes, outside the loop
 //   neighbours               one vector load (or a reversed one)
-//   evenly spaced            one load per lane at constant distances
+//   evenly spaced            one load per lane at constant distances; a vector of neighbours' loads for each, where they are together
 //   looked up                one load per lane at a computed position
 //
 // A gate that differs between lanes sends the closed lanes to element 0 and clears them afterwards, so nothing outside the
@@ -15,6 +15,7 @@ import type { Emitter } from './emitter.ts';
 import { bf16ToF32, f16ToF32 } from './half.ts';
 import { shuffleOf, storedWidth } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
+import { emitSquare } from './squares.ts';
 
 const zero = new Uint8Array(16);
 const laneLoads = {
@@ -74,6 +75,15 @@ function raw(em: Emitter, e: Load, p: number, s: WasmScope): void {
       const rest = em.nearAddress(e.slot, e.index, shift, s);
       return () => neighbours(s, lanes * bytes, rest + p * 16, shift);
     });
+    return;
+  }
+  const square = em.squareOf(e);
+  if (square && lanes === square.length) {
+    const locals = emitSquare(em, square, p, s);
+    square.forEach((x, k) => {
+      if (x !== e) s.memo.set(`v${x.id}.${p}`, locals[k]!);
+    });
+    s.code.get(locals[square.indexOf(e)]!);
     return;
   }
   // With a negative stride the address is that of the last lane of all, so that offsets stay positive.

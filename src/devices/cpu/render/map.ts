@@ -17,10 +17,21 @@ import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
 import { storedWidth } from './lanes.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
-import { type Counted, emitCase, itemLoops, vectorLoop } from './nest.ts';
-import { bodiesFor, bodiesNeeded, chunksOf, grainOf, outputAxis, survey, tileAxis, tileLength } from './plan.ts';
+import { type Counted, countedLoop, emitCase, itemLoops, vectorLoop } from './nest.ts';
+import {
+  type AxisLoop,
+  bodiesFor,
+  bodiesNeeded,
+  chunksOf,
+  grainOf,
+  outputAxis,
+  survey,
+  tileAxis,
+  tileLength,
+} from './plan.ts';
 import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
+import { inSquares, type Squared } from './squares.ts';
 import { emitStores, type Target } from './store.ts';
 
 export interface Rendered {
@@ -40,22 +51,25 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
   const stencil = stencilOf(given, exprs);
   const near = (blocks && stencil ? lessWork(stencil, blocks) : (blocks ?? stencil)) ?? alone(given);
   const v = outputAxis(near === blocks ? near.kernel : given);
-  const { kernel } = near;
+  const squared = near.count === 1 && v.size > 2 * tileLength ? squaresAlong(given, v.axis, exprs) : null;
+  const { kernel } = squared ?? near;
   const roots = kernel.outputs.map((o) => o.value);
   const found = survey(roots);
-  const bodies = bodiesFor(
-    found,
-    kernel.outputs.map((o) => storedWidth(o.type)),
-  );
+  const widths = kernel.outputs.map((o) => storedWidth(o.type));
+  // Squares have as many results as registers hold in two vectors of each.
+  const bodies = bodiesFor(found, widths).filter((lanes) => !squared || lanes <= 2 * squared.count);
   const func = module.func(['i32', 'i32', 'i32'], [], 'run');
   let axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== v.axis);
-  const beside = tileAxis(found, v.axis, axes);
+  const beside = squared ? axes.find((a) => a.axis === squared.beside.axis) : tileAxis(found, v.axis, axes);
   const tiled = beside !== undefined && v.size > 2 * tileLength;
   const chunks = tiled
     ? { size: Math.max(tileLength, bodies[0]!), count: Math.ceil(v.size / Math.max(tileLength, bodies[0]!)) }
     : chunksOf(v.size, found.cost, bodies[0]!);
-  if (tiled) axes = [...axes.filter((a) => a !== beside), { axis: chunkAxis, size: chunks.count }, beside];
+  // A tile is one item: it goes along the vector axis a chunk at a time, so that the output is written in few long streams.
+  const tile = tiled ? tileOf(beside, chunks.count, squared?.count ?? 1) : null;
+  if (tile) axes = [...axes.filter((a) => a !== beside), ...tile.axes];
   else if (chunks.count > 1) axes.push({ axis: chunkAxis, size: chunks.count });
+  const itemAxes = tile ? axes.length - 2 : axes.length;
   const depths = new Map(axes.map((a, k) => [a.axis, k + 1]));
   depths.set(v.axis, axes.length + 1);
   const em = new Emitter({
@@ -66,6 +80,7 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     vectorAxis: v.axis,
     accVaries: false,
     relaxed: options.relaxed ?? false,
+    inSquares: squared !== null,
   });
   const loops: Counted[] = axes.map((a) => {
     const position = em.local('i32');
@@ -75,7 +90,7 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
   const scopes = [new WasmScope(0, null)];
   for (let k = 0; k < axes.length; k++) scopes.push(new WasmScope(k + 1, scopes[k]!));
   const row = scopes[scopes.length - 1]!;
-  const indices = positionsOf(near, exprs);
+  const indices = squared ? squarePositions(given, squared, exprs) : positionsOf(near, exprs);
   const cases = casesOf(roots, {
     exprs,
     axis: v.axis,
@@ -104,14 +119,72 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
       vectorLoop(position, hi, lanes, body.code, out);
     }
   });
-  func.code.append(itemLoops(em, loops, scopes, inner));
+  const [chunkLoop, besideLoop] = loops.slice(itemAxes);
+  const body = tile
+    ? countedLoop(chunkLoop!, scopes[itemAxes + 1]!, tileRows(em, tile, besideLoop!, scopes[itemAxes + 2]!, inner))
+    : inner;
+  func.code.append(itemLoops(em, loops.slice(0, itemAxes), scopes, body));
   return {
-    items: axes.reduce((n, a) => n * a.size, 1),
-    grain: grainOf(chunks.size, found.cost),
+    items: axes.slice(0, itemAxes).reduce((n, a) => n * a.size, 1),
+    grain: grainOf(tile ? tile.rows * v.size : chunks.size, found.cost),
     parts: 0,
     scratchBytes: 0,
     lanes: bodiesNeeded(bodies, v.size)[0]!,
   };
+}
+
+/** Number of a pseudo axis: the tiles along the axis beside the vector axis. */
+const tilesAxis = -3;
+
+/** Rows of a tile: what is read of each line of memory is then most of it, wherever the line begins. */
+const tileRowCount = 32;
+
+interface Tile {
+  readonly rows: number;
+  readonly beside: AxisLoop;
+  /** The tiles, which are items; the chunks and the rows within one. */
+  readonly axes: readonly AxisLoop[];
+}
+
+/** `together`: rows of the output that are one position of the axis. */
+function tileOf(beside: AxisLoop, chunks: number, together: number): Tile {
+  const rows = Math.min(tileRowCount / together, beside.size);
+  const tiles = { axis: tilesAxis, size: Math.ceil(beside.size / rows) };
+  return { rows, beside, axes: [tiles, { axis: chunkAxis, size: chunks }, beside] };
+}
+
+/** The rows of the present tile; the last tile ends with the axis. */
+function tileRows(em: Emitter, tile: Tile, loop: Counted, scope: WasmScope, inner: Code): Code {
+  const out = new Code();
+  const end = em.local('i32');
+  const tiles = em.positions.get(tilesAxis)!;
+  out.get(tiles).i32(tile.rows).op('i32.mul').tee(loop.position).i32(tile.rows).op('i32.add').tee(end);
+  out.i32(tile.beside.size).get(end).i32(tile.beside.size).ops('i32.lt_u', 'select').set(end);
+  const top = out.loop();
+  out.append(scope.code).append(inner);
+  out.get(loop.position).i32(1).op('i32.add').tee(loop.position).get(end).op('i32.lt_u').brIf(top);
+  return out.end();
+}
+
+/** The kernel in squares, if it reads anything across. */
+function squaresAlong(kernel: Kernel, vector: number, exprs: Exprs): Squared | null {
+  const axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== vector);
+  const beside = tileAxis(survey(kernel.outputs.map((o) => o.value)), vector, axes);
+  return beside ? inSquares(kernel, vector, beside, exprs) : null;
+}
+
+/** Where the neighbours of a square lie in the output. */
+function squarePositions(kernel: Kernel, { beside, first, count }: Squared, exprs: Exprs): Expr[] {
+  return Array.from({ length: count }, (_, u) =>
+    kernel.space.reduceRight<Expr>(
+      (index, size, axis) => {
+        const at = axis === beside.axis ? exprs.alu('add', first, exprs.const('index', u)) : exprs.axis(axis, size);
+        const stride = kernel.space.slice(axis + 1).reduce((a, b) => a * b, 1);
+        return exprs.alu('add', index, exprs.alu('mul', at, exprs.const('index', stride)));
+      },
+      exprs.const('index', 0),
+    ),
+  );
 }
 
 /** Longer code than this is not computed for a second row. */

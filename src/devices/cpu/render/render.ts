@@ -9,6 +9,7 @@ import { renderMap } from './map.ts';
 import type { RenderOptions, WasmKernel } from './module.ts';
 import { renderReduction } from './reduce.ts';
 import { substitute } from './segments.ts';
+import { unfolded } from './unfold.ts';
 import { fitPositions } from './wide.ts';
 
 export function renderKernel(kernel: Kernel, options: RenderOptions): WasmKernel {
@@ -29,7 +30,7 @@ export function renderKernel(kernel: Kernel, options: RenderOptions): WasmKernel
 
 function render(given: Kernel, options: RenderOptions): WasmKernel {
   const exprs = new Exprs();
-  const kernel = fitPositions(reintern(given, exprs), exprs);
+  const kernel = fitPositions(reintern(unfolded(given), exprs), exprs);
   const module = new WasmModule({ module: 'env', name: 'memory', shared: options.shared });
   const rendered = (kernel.accumulators.length > 0 ? renderReduction : renderMap)(kernel, exprs, module, options);
   const bytes = module.bytes();

@@ -62,7 +62,7 @@ function byteTurn(a: Expr, b: Expr): { readonly value: Expr; readonly bytes: num
   const [left, right] = [a, b].map((e) => (e.kind === 'alu' && e.src[1]?.kind === 'const' ? e : null));
   if (left?.op !== 'shl' || right?.op !== 'shr' || left.src[0] !== right.src[0] || left.type !== 'u32') return null;
   const [n, m] = [left, right].map((e) => Number((e.src[1] as Const).value)) as [number, number];
-  return n > 0 && n < 32 && n + m === 32 && n % 8 === 0 ? { value: left.src[0]!, bytes: n / 8 } : null;
+  return n > 0 && n < 32 && n + m === 32 && n === 16 ? { value: left.src[0]!, bytes: n / 8 } : null;
 }
 
 /** Whether all of its bits are 0. */

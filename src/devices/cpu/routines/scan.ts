@@ -50,13 +50,7 @@ function render(r: Scan, shared: boolean): { bytes: Uint8Array; items: number } 
   const stretches = Math.ceil(r.inner / stretch);
   const rowBytes = r.inner * machine.bytes;
   const step = r.reverse ? -rowBytes : rowBytes;
-  const [from, to, i, n, width] = Array.from({ length: 5 }, () => f.local('i32')) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const { from, to, i, n, width } = f.named('i32', 'from', 'to', 'i', 'n', 'width');
   const running = f.local(machine.value);
   const advance = (): void => {
     c.get(from).i32(step).op('i32.add').set(from);

@@ -48,14 +48,7 @@ function render(r: Scatter, shared: boolean): Uint8Array {
   const f = module.func(['i32', 'i32', 'i32'], [], 'run');
   const c = f.code;
   const [args, item, end] = [0, 1, 2];
-  const [at, from, out, j, n, to] = Array.from({ length: 6 }, () => f.local('i32')) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const { at, from, out, j, n, to } = f.named('i32', 'at', 'from', 'out', 'j', 'n', 'to');
   const rowBytes = r.inner * machine.bytes;
   const part = r.length * rowBytes;
   /** Turns the position on the stack into the address of its row. */

@@ -152,7 +152,9 @@ const mapped =
   };
 
 /** Elements as they are, from one array to another. */
-export const copyLoop: Loop = mapped((v) => v);
+export const copyLoop: Loop = (n, o, oi, a, ai, as) => {
+  for (let i = 0; i < n; i++, ai += as) o[oi + i] = a[ai]!;
+};
 
 /** From the 16 bits of a half type to its value, and back with rounding. */
 export const widen: Readonly<Partial<Record<DType, Loop>>> = {

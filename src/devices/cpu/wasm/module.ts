@@ -32,6 +32,11 @@ export class Func {
     return this.params.length + this.#locals.length - 1;
   }
 
+  /** New local variables of one type, by name. */
+  named<N extends string>(type: ValType, ...names: readonly N[]): Readonly<Record<N, number>> {
+    return Object.fromEntries(names.map((name) => [name, this.local(type)])) as Record<N, number>;
+  }
+
   get locals(): readonly ValType[] {
     return this.#locals;
   }

@@ -33,10 +33,12 @@ const bounds: Readonly<Partial<Record<Alu['op'], (src: readonly Expr[], left: nu
 };
 
 /**
- * Whether a sum of words is best left to the assembler: one with a value that is the same for all elements, and a sum of such a sum. It adds
- * three words at once.
+ * Whether a sum of words is best left to the assembler: a sum plus a value that is the same for all elements, and what that is added to. It
+ * adds three words at once.
  */
 export const isLongSum = (e: Alu): boolean => addsKey(e) || e.src.some(addsKey);
 
+const isSum = (e: Expr): boolean => e.kind === 'alu' && e.op === 'add' && e.type === 'u32';
+
 const addsKey = (e: Expr): boolean =>
-  e.kind === 'alu' && e.op === 'add' && e.type === 'u32' && e.src.some((s) => dependencies(s).size === 0);
+  e.kind === 'alu' && isSum(e) && e.src.some((s) => dependencies(s).size === 0) && e.src.some(isSum);

@@ -8,6 +8,7 @@ import { sizeOf } from '../../../base/shape.ts';
 import { alone } from '../../../kernel/together.ts';
 import { kernelRecipe } from '../recipe.ts';
 import { neighboursOf } from './neighbours.ts';
+import { planReduction } from './plan.ts';
 import type { Target } from './target.ts';
 import { tileOf } from './tiles.ts';
 
@@ -30,17 +31,28 @@ describe('neighbours that a thread computes together', () => {
   });
 
   it('of a reduced stencil are eight cells in each of two rows where a thread has a vector of each, or fewer', () => {
-    expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({
-      count: 16,
-      offsets: [0, 1, 2, 3, 4, 5, 6, 7].flatMap((cell) => [cell, 64 + cell]),
-    });
-    expect(neighboursOf(stencil([64, 64, 64], [128]), hopper)).toMatchObject({
+    for (const columns of [32, 128])
+      expect(neighboursOf(stencil([64, 64, 64], [columns]), hopper)).toMatchObject({
+        count: 16,
+        offsets: [0, 1, 2, 3, 4, 5, 6, 7].flatMap((cell) => [cell, 64 + cell]),
+      });
+    // Edges that only two divides, but one that four does.
+    expect(neighboursOf(stencil([62, 62, 60], [128]), hopper)).toMatchObject({
       count: 8,
-      offsets: [0, 64, 1, 65, 2, 66, 3, 67],
+      offsets: [0, 60, 1, 61, 2, 62, 3, 63],
     });
     for (const columns of [24, 256])
       expect(neighboursOf(stencil([64, 64, 64], [columns]), hopper)).toMatchObject({ count: 4 });
     expect(neighboursOf(stencil([32, 32, 32], [32]), hopper)).toMatchObject({ count: 4 });
+  });
+
+  it('of a reduced stencil have long vectors and short blocks where enough threads are left', () => {
+    const planOf = (space: number[], columns: number) => {
+      const near = neighboursOf(stencil(space, [columns]), hopper)!;
+      return planReduction(near.kernel, hopper, near.count);
+    };
+    expect(planOf([32, 32, 32], 64)).toMatchObject({ vector: 4, group: 16, threads: 128 });
+    expect(planOf([62, 62, 60], 128)).toMatchObject({ vector: 4, group: 32, threads: 256 });
   });
 
   it('are rows of many accumulators, which then exchange fewer of them', () => {

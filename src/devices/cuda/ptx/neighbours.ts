@@ -7,7 +7,7 @@
 import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { alone, fewestLoads, outerFirst, type Together, together } from '../../../kernel/together.ts';
-import { manyAccumulators, mostElements, planReduction } from './plan.ts';
+import { leastOfRows, manyAccumulators, mostElements, mostOfRows, planReduction } from './plan.ts';
 import type { Target } from './target.ts';
 
 /** Threads of a multiprocessor, at least: of a reduction, of elementwise work, and of that along further axes. */
@@ -68,18 +68,19 @@ function reducing(kernel: Kernel, target: Target): Together | null {
 /** Neighbours of which a thread has a single vector each: then their accumulators need no registers between one part and the next. */
 function partOfRows(kernel: Kernel, rows: number): Together | null {
   const columns = sizeOf(kernel.reduced);
-  for (const [vector, most] of [
-    [2, 16],
-    [4, 8],
+  for (const [vector, most, least] of [
+    [4, mostOfRows / 4, leastOfRows],
+    [2, mostElements / 2, leastOfMore],
+    [4, mostElements / 4, leastOfMore],
   ] as const) {
     const threads = columns / vector;
     if (threads < 4 || threads > 32 || !Number.isInteger(Math.log2(threads))) continue;
-    if ((rows * threads) / most < leastOfMore) continue;
+    if ((rows * threads) / most < least) continue;
     // Along two axes: the first leaves room for the second.
     const first = fewestLoads(alone(kernel), (_, count) => 2 * count <= most, undefined, mostOfMore);
     const second = first && fewestLoads(first, (_, count) => first.count * count <= most, undefined, mostOfMore);
     if (second?.count === most) return outerFirst(second);
-    if (!first && vector === 4) return severalRows(kernel, rows * threads);
+    if (!first && vector === 4 && vector * most <= mostElements) return severalRows(kernel, rows * threads);
   }
   return null;
 }

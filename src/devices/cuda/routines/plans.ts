@@ -35,6 +35,9 @@ export const plans = {
   'tiles 128': tiles(128, 128, 8, 8),
   'tiles 128x64': tiles(128, 64, 8, 4),
   'tiles 128x32': tiles(128, 32, 8, 4),
+  'tiles 64x128': tiles(64, 128, 4, 8),
+  'tiles 32x128': tiles(32, 128, 4, 8),
+  'tiles 16x128': tiles(16, 128, 4, 8),
   'tiles 64': tiles(64, 64, 4, 4),
   'tiles 32': tiles(32, 32, 4, 4),
   '32x32 two slices': sliced(32, 32, 4, 4, 2, 16, 3, 5),
@@ -49,6 +52,7 @@ interface Asked {
   blocks(side: number): number;
   /** Its sums take 8 bytes each. */
   readonly wide: boolean;
+  readonly m: number;
   readonly n: number;
   readonly k: number;
   /** Its second operand is read along the depth. */
@@ -75,6 +79,9 @@ const usual: readonly Usual[] = [
   { plan: '32x32 two slices', when: ({ blocks, processors }) => blocks(128) < 4 * processors },
   { plan: 'tiles 128x32', when: ({ blocks, processors, wide, n }) => !wide && n <= 32 && blocks(128) >= processors },
   { plan: 'tiles 128x64', when: ({ blocks, processors, wide, n }) => !wide && n <= 64 && blocks(128) >= processors },
+  { plan: 'tiles 16x128', when: ({ blocks, processors, wide, m }) => !wide && m <= 16 && blocks(128) >= processors },
+  { plan: 'tiles 32x128', when: ({ blocks, processors, wide, m }) => !wide && m <= 32 && blocks(128) >= processors },
+  { plan: 'tiles 64x128', when: ({ blocks, processors, wide, m }) => !wide && m <= 64 && blocks(128) >= processors },
   { plan: 'tiles 128', when: ({ blocks, processors, wide }) => !wide && blocks(128) >= processors },
   { plan: 'tiles 32', when: ({ blocks, processors, wide }) => !wide && blocks(64) < 1.5 * processors },
   { plan: 'tiles 64', when: () => true },
@@ -87,6 +94,7 @@ export function planFor(r: Matmul, target: Target): ProductPlan {
   const asked: Asked = {
     blocks: (side) => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch,
     wide: dtypeInfo[sumType(r.type)].bytes === 8,
+    m: r.m,
     n: r.n,
     k: r.k,
     transposeB: r.transposeB,
@@ -108,5 +116,5 @@ export const threadsOf = (p: ProductPlan): number => (p.kind === 'tiled' ? tiled
 /** Large tiles do not fit shared memory in types of 8 bytes. */
 function takes(r: Matmul, target: Target, p: ProductPlan): boolean {
   if (p.kind === 'sliced') return takesSliced(r, target);
-  return p.rows <= 64 || dtypeInfo[sumType(r.type)].bytes === 4;
+  return p.rows * p.columns <= 64 * 64 || dtypeInfo[sumType(r.type)].bytes === 4;
 }

@@ -13,6 +13,8 @@ export interface Part {
 export interface RecipeDetails {
   /** Memory that each run borrows. */
   readonly borrowedBytes?: number;
+  /** Memory that is zero at first and stays from run to run. */
+  readonly keptBytes?: number;
   /** Alignment of `dyn`, the shared memory whose size the launch gives; 0 if no kernel uses it. */
   readonly dynamicAlign?: number;
   /** `a` for instructions that only this very architecture has. */
@@ -23,14 +25,14 @@ export function recipeOf(
   name: string,
   target: Target,
   parts: readonly Part[],
-  { borrowedBytes = 0, dynamicAlign = 0, suffix = '' }: RecipeDetails = {},
+  { borrowedBytes = 0, keptBytes = 0, dynamicAlign = 0, suffix = '' }: RecipeDetails = {},
 ): ModuleRecipe {
   const dynamic = dynamicAlign > 0 ? [`.extern .shared .align ${dynamicAlign} .b8 dyn[];`] : [];
   return {
     name,
     ptx: moduleText(target, [...dynamic, ...parts.map((p) => p.text)], suffix),
     launches: parts.map((p) => p.launch),
-    keptBytes: 0,
+    keptBytes,
     borrowedBytes,
   };
 }

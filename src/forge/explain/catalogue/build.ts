@@ -209,6 +209,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No C++ compiler is found',
     patterns: [
+      phrase(/Problem with the CMake installation, aborting build/),
       capture(
         /Command '\['(?:which|where)', '(?<compiler>g\+\+|c\+\+|gcc|cc|clang\+\+|cl)'\]' returned non-zero exit status/,
       ),

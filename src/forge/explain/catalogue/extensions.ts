@@ -41,8 +41,11 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The build does not see the installed torch',
     patterns: [
       capture(
+        /No module named '(?<module>torch|packaging|wheel|numpy)'[\s\S]{0,200}?(?:originates from a subprocess|subprocess-exited-with-error)/i,
+      ),
+      capture(
         /No module named '(?<module>torch|packaging|wheel|numpy)'/i,
-        /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|originates from a subprocess|subprocess-exited-with-error|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
+        /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
       ),
       capture(/Failed to build `?(?<package>[\w-]+)[\s\S]{0,400}No module named '(?<module>torch)'/i),
     ],

@@ -133,6 +133,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A CUDA library is missing',
     patterns: [
+      capture(/\b(?<symbol>cuda(?!GetErrorName)[A-Z]\w+) symbol not found/),
       capture(new RegExp(LIBRARY.source + GONE.source, 'i')),
       capture(
         new RegExp(

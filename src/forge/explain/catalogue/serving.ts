@@ -36,6 +36,7 @@ export const servingClasses: readonly ErrorClass[] = [
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
     ],
     explains: ['torch-no-gpu', 'cuda-lib-missing'],
+    unless: /\babsl\b|\bjax\b|xla_bridge/i,
     cause: ({ got, facts }) =>
       got.number === '999'
         ? 'The driver is in a bad state, most often after suspend.'

@@ -99,6 +99,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The profiler may not read the counters of the GPU',
     patterns: [
+      phrase(/CUPTI could not be loaded/i),
       code(/ERR_NVGPUCTRPERM|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES/),
       phrase(/not have permission to (?:access|profile)[^\n]*Performance Counters/i),
       capture(/\bcupti\w*[^\n]{0,80}? failed with error (?<number>\d+|CUPTI_\w+)/i),

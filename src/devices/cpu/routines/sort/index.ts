@@ -93,17 +93,17 @@ function render(p: SortPlan, shared: boolean): Uint8Array {
   const f = module.func(['i32', 'i32', 'i32'], [], 'run');
   const c = f.code;
   const [args, item, end] = [0, 1, 2];
-  const local = (): number => f.local('i32');
-  const [input, values, positions, scratch, keysA, i, row, rowEnd] = Array.from({ length: 8 }, local) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const { input, values, positions, scratch, keysA, i, row, rowEnd } = f.named(
+    'i32',
+    'input',
+    'values',
+    'positions',
+    'scratch',
+    'keysA',
+    'i',
+    'row',
+    'rowEnd',
+  );
   const l: Locals = { input, values, positions, scratch, keysA, i, bits: f.local(p.key.word) };
   const size = byteSize(p.type);
   rising(
@@ -216,17 +216,17 @@ function insertionRow(f: Func, p: SortPlan, l: Locals): void {
 function radixRow(f: Func, p: SortPlan, l: Locals): void {
   const c = f.code;
   const { word, digits } = p.key;
-  const local = (): number => f.local('i32');
-  const [fromKeys, fromOrder, toKeys, toOrder, buckets, spare, sum, at] = Array.from({ length: 8 }, local) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const { fromKeys, fromOrder, toKeys, toOrder, buckets, spare, sum, at } = f.named(
+    'i32',
+    'fromKeys',
+    'fromOrder',
+    'toKeys',
+    'toOrder',
+    'buckets',
+    'spare',
+    'sum',
+    'at',
+  );
   const keysB = p.keysInOutput ? 0 : aligned(p.columns * p.keyBytes);
   const orderB = keysB + aligned(p.columns * p.keyBytes);
   c.get(l.scratch)

@@ -246,8 +246,7 @@ export function inOrder(module: WasmModule): Func {
   const [source, target, vectors] = [0, 1, 2] as const;
   const c = f.code;
   const [end, column] = [f.local('i32'), f.local('i32')];
-  const registers = Array.from({ length: 8 }, () => f.local('v128'));
-  const [a, b, d, e, ab, de, ab2, de2] = registers as [number, number, number, number, number, number, number, number];
+  const { a, b, d, e, ab, de, ab2, de2 } = f.named('v128', 'a', 'b', 'd', 'e', 'ab', 'de', 'ab2', 'de2');
   c.get(vectors).i32(4).op('i32.mul').set(column);
   c.get(source).get(vectors).i32(vectorBytes).ops('i32.mul', 'i32.add').set(end);
   rising(

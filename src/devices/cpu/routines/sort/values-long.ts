@@ -2,21 +2,16 @@
 //
 // The row is cut into blocks, which are turned into keys. Keys are put into buckets: blocks are counted and moved, so that each bucket
 // lies together. Buckets of floats have equal widths, if that makes them of about equal size; else, and of other types, they are by the
-// highest bits that differ. Then buckets are sorted one by one, in the cache of one thread (local.ts). What a step reads is never
-// written by it: a step that lost a worker is repeated. Equal keys are equal values, so results do not depend
-// on how a row was cut.
+// highest bits that differ. Then buckets are sorted one by one, in the cache of one thread (local.ts). Equal keys are equal values, so
+// results do not depend on how a row was cut.
 
 import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
-import { stage, unstage } from '../../arguments.ts';
-import type { CpuBuffer } from '../../buffer.ts';
-import { WasmCode, type WasmEngine } from '../../engine.ts';
-import { argsAddress } from '../../memory.ts';
-import type { CpuProgram } from '../../program.ts';
-import { moduleText } from '../../wasm/text.ts';
+import type { WasmEngine } from '../../engine.ts';
 import { aligned } from '../emit.ts';
 import { keys } from './keys.ts';
 import { localBytes } from './local.ts';
+import { LongRows } from './long-rows.ts';
 import { mostNetwork } from './network.ts';
 import { note } from './passes.ts';
 import { arg, hasEven, mostBuckets, renderLongValues, step, together } from './values-steps.ts';
@@ -50,123 +45,62 @@ interface Tables {
   readonly firsts: number;
 }
 
-export class LongValueSort implements CpuProgram {
-  readonly name: string;
-  readonly needs: readonly number[];
-  readonly scalars = 0;
-  readonly #routine: Sort;
-  readonly #engine: WasmEngine;
-  readonly #code: WasmCode;
+export class LongValueSort extends LongRows<typeof arg> {
   readonly #blocks: number;
   readonly #tasks: number;
-  readonly #pointers: number[] = [];
+  readonly #parts: Parts;
 
   constructor(routine: Sort, engine: WasmEngine) {
-    this.name = routine.name;
-    this.#routine = routine;
-    this.#engine = engine;
     const { rows, columns, type } = routine;
     const values = rows * columns * byteSize(type);
-    this.needs = [values, values];
     const blockItems = Math.max(minimumBlock, Math.ceil(columns / (blocksPerThread * engine.threads)));
-    this.#blocks = Math.ceil(columns / blockItems);
-    this.#tasks = tasksPerThread * engine.threads;
-    const bytes = renderLongValues(routine, blockItems, engine.memory.shared);
-    this.#code = new WasmCode(routine.name, bytes, () => moduleText(bytes));
+    const blocks = Math.ceil(columns / blockItems);
+    const tasks = tasksPerThread * engine.threads;
+    const parts = partsOf(routine, blocks, tasks);
+    super(routine, engine, {
+      needs: [values, values],
+      scratchBytes: parts.bytes,
+      args: arg,
+      code: renderLongValues(routine, blockItems, engine.memory.shared),
+    });
+    this.#blocks = blocks;
+    this.#tasks = tasks;
+    this.#parts = parts;
   }
 
-  get source(): string {
-    return this.#code.text;
-  }
-
-  run(given: readonly CpuBuffer[]): void {
-    const { rows, columns, type } = this.#routine;
-    const { memory } = this.#engine;
-    const size = byteSize(type);
-    const keyBytes = keys[type].word === 'i64' ? 8 : 4;
-    const row = aligned(columns * keyBytes);
-    const parts = this.#parts(row, size === keyBytes ? 2 : 3);
-    const scratch = memory.take(parts.bytes, this.name);
-    try {
-      stage(memory, given, 1, this.#pointers);
-      const at = (offset: number): number => scratch.address + offset;
-      for (let r = 0; r < rows; r++) {
-        const values = this.#pointers[1]! + r * columns * size;
-        this.#set({
-          input: this.#pointers[0]! + r * columns * size,
-          values,
-          moved: at(0),
-          spare: at(row),
-          keys: size === keyBytes ? values : at(2 * row),
-          counts: at(parts.counts),
-          starts: at(parts.starts),
-          buckets: at(parts.buckets),
-          tasks: at(parts.tasks),
-          local: at(parts.local),
-          notes: at(parts.notes),
-        });
-        this.#sortRow(at, parts);
-      }
-      unstage(memory, given, 1, this.#pointers);
-    } finally {
-      this.#engine.release(scratch);
-    }
-  }
-
-  dispose(): void {
-    this.#engine.drop(this.#code);
-  }
-
-  /** Where the parts of the scratch begin. */
-  #parts(row: number, rows: number) {
-    const table = 4 * mostBuckets * this.#blocks;
-    const counts = rows * row;
-    const starts = counts + table;
-    const buckets = starts + table;
-    const tasks = buckets + aligned(4 * (mostBuckets + 1));
-    const local = tasks + aligned(4 * (this.#tasks + 1));
-    const notes = local + this.#tasks * localBytes;
-    return { counts, starts, buckets, tasks, local, notes, bytes: notes + aligned(this.#blocks * note.bytes) };
-  }
-
-  /** Asked for anew after each run: one that wakes workers may grow the memory. */
-  get #words(): Uint32Array {
-    return this.#engine.memory.views.u32;
-  }
-
-  #set(values: Readonly<Partial<Record<keyof typeof arg, number>>>): void {
-    const words = this.#words;
-    const at = argsAddress >>> 2;
-    for (const [name, value] of Object.entries(values)) words[at + arg[name as keyof typeof arg]] = value;
-  }
-
-  #setFloats(values: Readonly<Partial<Record<keyof typeof arg, number>>>): void {
-    const words = this.#engine.memory.views.f32;
-    const at = argsAddress >>> 2;
-    for (const [name, value] of Object.entries(values)) words[at + arg[name as keyof typeof arg]] = value;
-  }
-
-  #sortRow(
-    at: (offset: number) => number,
-    parts: { counts: number; starts: number; buckets: number; tasks: number; notes: number },
-  ): void {
+  protected override sortRow([input, values]: readonly number[], scratch: number): void {
+    const parts = this.#parts;
+    const at = (offset: number): number => scratch + offset;
+    this.set({
+      input: input!,
+      values: values!,
+      moved: at(parts.moved),
+      spare: at(parts.spare),
+      keys: parts.keys === null ? values! : at(parts.keys),
+      counts: at(parts.counts),
+      starts: at(parts.starts),
+      buckets: at(parts.buckets),
+      tasks: at(parts.tasks),
+      local: at(parts.local),
+      notes: at(parts.notes),
+    });
     this.#run(step.keys, this.#blocks);
     const noted = this.#noted(at(parts.notes) >>> 2);
     const { low, high } = noted;
     const tables = { counts: at(parts.counts) >>> 2, starts: at(parts.starts) >>> 2, firsts: at(parts.buckets) >>> 2 };
-    let buckets = Math.min(mostBuckets, Math.ceil(this.#routine.columns / evenKeys));
+    let buckets = Math.min(mostBuckets, Math.ceil(this.routine.columns / evenKeys));
     const even = this.#evenly(noted, buckets);
     if (even) {
-      this.#set({ low, shift: high, high, mask: mostBuckets - 1 });
-      this.#setFloats(even);
+      this.set({ low, shift: high, high, mask: mostBuckets - 1 });
+      this.setFloats(even);
       this.#run(step.countEvenly, this.#blocks);
     }
-    if (even && this.#place(buckets, tables) <= this.#routine.columns / mostCrowded) {
+    if (even && this.#place(buckets, tables) <= this.routine.columns / mostCrowded) {
       this.#run(step.moveEvenly, this.#blocks);
     } else {
       const shift = Math.max(low, high - Math.log2(mostByBits));
       buckets = 2 ** Math.max(0, high - shift);
-      this.#set({ low, shift, high, mask: buckets - 1 });
+      this.set({ low, shift, high, mask: buckets - 1 });
       this.#run(step.count, this.#blocks);
       this.#place(buckets, tables);
       this.#run(step.move, this.#blocks);
@@ -177,7 +111,7 @@ export class LongValueSort implements CpuProgram {
 
   /** Buckets of equal width from the least to the largest of the row, where that can be computed with. */
   #evenly({ least, largest }: Noted, buckets: number): { origin: number; factor: number } | null {
-    if (!hasEven(this.#routine)) return null;
+    if (!hasEven(this.routine)) return null;
     const [origin, end] = [this.#valueOf(least), this.#valueOf(largest)];
     const factor = Math.fround((buckets - 1) / Math.fround(end - origin));
     return Number.isFinite(end - origin) && Number.isFinite(factor) && factor !== 0 ? { origin, factor } : null;
@@ -185,24 +119,22 @@ export class LongValueSort implements CpuProgram {
 
   /** The f32 of a key. */
   #valueOf(key: number): number {
-    const ordered = this.#routine.descending ? ~key : key;
+    const ordered = this.routine.descending ? ~key : key;
     word.setInt32(0, ordered < 0 ? ordered ^ -(2 ** 31) : ~ordered);
     return word.getFloat32(0);
   }
 
   #run(what: number, items: number): void {
-    this.#set({ step: what });
-    const nanoseconds = this.#routine.columns * (what === step.sort ? 4 : 1);
-    this.#engine.run({ code: this.#code, items, grain: 1, nanoseconds, finish: false, repeatable: true });
+    this.step(what, items, what === step.sort ? 4 : 1);
   }
 
   #noted(notes: number): Noted {
-    const words = this.#words;
+    const words = this.words;
     let [lower, upper, lost, least, largest] = [0, 0, 0, 2 ** 32 - 1, 0];
     for (let b = 0; b < this.#blocks; b++) {
       const at = notes + (b * note.bytes) / 4;
       lower |= words[at]!;
-      if (keys[this.#routine.type].word === 'i64') upper |= words[at + 1]!;
+      if (keys[this.routine.type].word === 'i64') upper |= words[at + 1]!;
       lost |= words[at + note.lost / 4]!;
       least = Math.min(least, words[at + note.least / 4]!);
       largest = Math.max(largest, words[at + note.largest / 4]!);
@@ -215,7 +147,7 @@ export class LongValueSort implements CpuProgram {
 
   /** Where each block's keys of each bucket go, and where each bucket begins. Returns how many keys are in buckets that are too large. */
   #place(buckets: number, { counts, starts, firsts }: Tables): number {
-    const words = this.#words;
+    const words = this.words;
     let next = 0;
     let crowded = 0;
     for (let bucket = 0; bucket < buckets; bucket++) {
@@ -233,8 +165,8 @@ export class LongValueSort implements CpuProgram {
 
   /** Cuts the buckets into tasks of about equal work; returns how many. */
   #divide(buckets: number, firsts: number, tasks: number): number {
-    const words = this.#words;
-    const share = this.#routine.columns / this.#tasks;
+    const words = this.words;
+    const share = this.routine.columns / this.#tasks;
     let count = 0;
     for (let bucket = 0; bucket < buckets; bucket++) {
       if (count < this.#tasks && words[firsts + bucket]! >= count * share) words[tasks + count++] = bucket;
@@ -242,4 +174,33 @@ export class LongValueSort implements CpuProgram {
     words[tasks + count] = buckets;
     return count;
   }
+}
+
+/** Where the parts of the scratch begin; keys as wide as the values lie where those will be. */
+interface Parts {
+  readonly moved: number;
+  readonly spare: number;
+  readonly keys: number | null;
+  readonly counts: number;
+  readonly starts: number;
+  readonly buckets: number;
+  readonly tasks: number;
+  readonly local: number;
+  readonly notes: number;
+  readonly bytes: number;
+}
+
+function partsOf({ columns, type }: Sort, blocks: number, mostTasks: number): Parts {
+  const keyBytes = keys[type].word === 'i64' ? 8 : 4;
+  const row = aligned(columns * keyBytes);
+  const ownKeys = byteSize(type) !== keyBytes;
+  const table = 4 * mostBuckets * blocks;
+  const counts = (ownKeys ? 3 : 2) * row;
+  const starts = counts + table;
+  const buckets = starts + table;
+  const tasks = buckets + aligned(4 * (mostBuckets + 1));
+  const local = tasks + aligned(4 * (mostTasks + 1));
+  const notes = local + mostTasks * localBytes;
+  const bytes = notes + aligned(blocks * note.bytes);
+  return { moved: 0, spare: row, keys: ownKeys ? 2 * row : null, counts, starts, buckets, tasks, local, notes, bytes };
 }

@@ -33,8 +33,8 @@ export function renderColumns(b: Builder): number {
   const cta = body.def('r', 'mov.u32', '%ctaid.x');
   const outer = body.def('r', 'div.u32', cta, across);
   const tile = body.def('r', 'sub.u32', cta, body.def('r', 'mul.lo.u32', outer, across));
-  const tx = body.def('r', 'and.b32', tid, group - 1);
-  const ty = toIndex(b, body.def('r', 'shr.u32', tid, Math.log2(group)));
+  const tx = body.def('r', 'rem.u32', tid, group);
+  const ty = toIndex(b, body.def('r', 'div.u32', tid, group));
   // A column's number fits 32 bits unless the row alone is longer.
   const long = width > 2 ** 31;
   const [kind, u] = long ? (['d', 'u64'] as const) : (['r', 'u32'] as const);

@@ -19,6 +19,11 @@ describe('how rows lie over threads', () => {
     expect(layoutOf(caseOf('softmax_f32_128x12000'), target)).toMatchObject({ threads: 1024, places: 3, resident: 1 });
   });
 
+  it('the longest have blocks of their own, whose threads have registers for a hundred elements', () => {
+    expect(layoutOf(caseOf('softmax_f32_129x50257'), target)).toMatchObject({ threads: 512, places: 99, resident: 0 });
+    expect(layoutOf(caseOf('softmax_f64_128x16000'), target)).toMatchObject({ threads: 512, places: 16, resident: 0 });
+  });
+
   it('those of which little is computed have blocks of their own', () => {
     expect(layoutOf(caseOf('spread_f32_128x4096'), target)).toMatchObject({ threads: 512, places: 2, resident: 0 });
     expect(layoutOf(caseOf('spread_f64_128x4096'), target)).toMatchObject({ threads: 1024, resident: 0 });
@@ -35,7 +40,7 @@ describe('how rows lie over threads', () => {
       rows: count,
       columns,
     });
-    expect(layoutOf(rows(1 << 20, 64), target)).toMatchObject({ group: 8, threads: 256, places: 2, vector: 4 });
+    expect(layoutOf(rows(1 << 20, 64), target)).toMatchObject({ group: 8, threads: 128, places: 2, vector: 4 });
     expect(layoutOf(rows(1 << 20, 200), target)).toMatchObject({ group: 8, places: 7 });
     expect(layoutOf(rows(40_000, 200), target)).toMatchObject({ group: 16, places: 4 });
     expect(layoutOf(rows(200, 64), target)).toMatchObject({ group: 32, places: 1 });

@@ -27,8 +27,11 @@ export interface Layout {
   readonly resident: number;
 }
 
-/** Threads of a row where every block has one row, by the bytes of the widest operand: f64 takes more code for each element. */
-const mostThreads = (widest: number): number => (widest === 8 ? 1024 : 512);
+/**
+ * Threads of a row where every block has one row, by the bytes of the widest operand: f64 takes more code for each element. Of a long row each
+ * thread holds so much that there are registers for 512.
+ */
+const mostThreads = (widest: number, columns: number): number => (widest === 8 && columns <= 8192 ? 1024 : 512);
 /** Operations on an element from which it is much: a softmax has more, a layer norm fewer. */
 const heavyFrom = 100;
 /**
@@ -36,7 +39,7 @@ const heavyFrom = 100;
  * enough by many blocks at a time. (The sum of a log softmax of 8192²: 137 µs by blocks of a row each, 106 by 256 threads that stay.)
  */
 const stayFor = [
-  { operations: heavyFrom, shortest: 2048, longest: Number.POSITIVE_INFINITY, threads: 1024 },
+  { operations: heavyFrom, shortest: 2048, longest: 16_384, threads: 1024 },
   { operations: 64, shortest: 4096, longest: 8192, threads: 256 },
 ] as const;
 /** Elements of a row that a thread of a staying block holds, and threads of a multiprocessor that have registers for two rows of them. */
@@ -50,6 +53,8 @@ const lineBytes = 128;
 const heldBytes = 128;
 /** Threads of a multiprocessor that short rows must leave it: with fewer, more threads a row are better. */
 const busyThreads = 4096;
+/** Threads of a block of short rows: while some are read, others are computed (softmax of 262144 x 200: 145 µs by 256, 127 by 128). */
+const shortThreads = 128;
 /** What combining two values costs, in operations on an element. */
 const exchangeCost = 4;
 
@@ -68,12 +73,12 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   const stays = may
     ? stayFor.find((s) => operations >= s.operations && columns >= s.shortest && columns <= s.longest)
     : undefined;
-  const most = asked ?? stays?.threads ?? mostThreads(widest);
+  const most = asked ?? stays?.threads ?? mostThreads(widest, columns);
   const short = asked === undefined ? shortGroup(stack, vector, widest, operations, target) : null;
   if (short !== null)
     return {
       group: short,
-      threads: 256,
+      threads: shortThreads,
       vector,
       places: Math.ceil(columns / (short * vector)),
       turned: false,

@@ -1,0 +1,102 @@
+// Sorts of few long rows: one row after the other, each in steps that all threads share.
+//
+// Here is what such sorts have in common: the scratch, the words of the argument block, the run of one step. What a step reads is never
+// written by it, so a step that lost a worker is repeated.
+
+import type { Sort } from '../../../../kernel/kernel.ts';
+import { stage, unstage } from '../../arguments.ts';
+import type { CpuBuffer } from '../../buffer.ts';
+import { WasmCode, type WasmEngine } from '../../engine.ts';
+import { argsAddress } from '../../memory.ts';
+import type { CpuProgram } from '../../program.ts';
+import { moduleText } from '../../wasm/text.ts';
+
+/** Words of the argument block by name; `step` tells the code what to do. */
+type ArgumentWords = Readonly<Record<string, number>> & { readonly step: number };
+
+export interface LongRowsPlan<A extends ArgumentWords> {
+  /** Bytes of the buffers, the input first. */
+  readonly needs: readonly number[];
+  readonly scratchBytes: number;
+  readonly args: A;
+  readonly code: Uint8Array;
+}
+
+export abstract class LongRows<A extends ArgumentWords> implements CpuProgram {
+  readonly name: string;
+  readonly needs: readonly number[];
+  readonly scalars = 0;
+  protected readonly routine: Sort;
+  readonly #engine: WasmEngine;
+  readonly #plan: LongRowsPlan<A>;
+  readonly #code: WasmCode;
+  readonly #pointers: number[] = [];
+
+  constructor(routine: Sort, engine: WasmEngine, plan: LongRowsPlan<A>) {
+    this.name = routine.name;
+    this.needs = plan.needs;
+    this.routine = routine;
+    this.#engine = engine;
+    this.#plan = plan;
+    this.#code = new WasmCode(routine.name, plan.code, () => moduleText(plan.code));
+  }
+
+  get source(): string {
+    return this.#code.text;
+  }
+
+  run(given: readonly CpuBuffer[]): void {
+    const { rows } = this.routine;
+    const { memory } = this.#engine;
+    const scratch = memory.take(this.#plan.scratchBytes, this.name);
+    try {
+      stage(memory, given, 1, this.#pointers);
+      for (let row = 0; row < rows; row++)
+        this.sortRow(
+          this.needs.map((bytes, k) => this.#pointers[k]! + (row * bytes) / rows),
+          scratch.address,
+        );
+      unstage(memory, given, 1, this.#pointers);
+    } finally {
+      this.#engine.release(scratch);
+    }
+  }
+
+  dispose(): void {
+    this.#engine.drop(this.#code);
+  }
+
+  /** Sorts one row. `at`: where it begins in each buffer. */
+  protected abstract sortRow(at: readonly number[], scratch: number): void;
+
+  /** Asked for anew after each step: one that wakes workers may grow the memory. */
+  protected get words(): Uint32Array {
+    return this.#engine.memory.views.u32;
+  }
+
+  protected set(values: Readonly<Partial<Record<keyof A, number>>>): void {
+    this.#write(this.words, values);
+  }
+
+  protected setFloats(values: Readonly<Partial<Record<keyof A, number>>>): void {
+    this.#write(this.#engine.memory.views.f32, values);
+  }
+
+  #write(words: Uint32Array | Float32Array, values: Readonly<Partial<Record<keyof A, number>>>): void {
+    const first = argsAddress >>> 2;
+    for (const name of Object.keys(values)) words[first + this.#plan.args[name]!] = values[name]!;
+  }
+
+  /** Runs one step, so many nanoseconds for an element. */
+  protected step(number: number, items: number, nanoseconds: number): void {
+    this.words[(argsAddress >>> 2) + this.#plan.args.step] = number;
+    this.#engine.run({
+      code: this.#code,
+      items,
+      grain: 1,
+      nanoseconds: this.routine.columns * nanoseconds,
+      finish: false,
+      repeatable: true,
+    });
+  }
+}

@@ -1,0 +1,267 @@
+// One chunk of a row in the registers of a block: loaded, scanned, stored.
+
+import { type DType, dtypeInfo, isFloat } from '../../../base/dtype.ts';
+import { identityOf } from '../../../kernel/identity.ts';
+import type { Scan } from '../../../kernel/kernel.ts';
+import { combineOp } from '../../../kernel/ops.ts';
+import { shuffle } from '../ptx/combine.ts';
+import { cacheBytes } from '../ptx/elementwise.ts';
+import { bitsSuffix } from '../ptx/types.ts';
+import type { Argument } from '../step.ts';
+import { computeType, type Kit } from './kit.ts';
+
+/** How a block takes a chunk of a row: so many threads, each with so many neighbours. */
+export interface Shape {
+  readonly threads: number;
+  readonly perThread: number;
+}
+
+/** Shapes from the smallest on: a row that fits one is scanned in one launch. */
+const shapes: readonly Shape[] = [
+  { threads: 256, perThread: 8 },
+  { threads: 256, perThread: 16 },
+  { threads: 512, perThread: 16 },
+];
+
+/** Rows that fit no block are cut: very long ones into large chunks, as their totals are scanned by one block. */
+export const shapeOf = (length: number): Shape =>
+  shapes.find((s) => length <= chunkOf(s)) ?? (length >= 2 ** 18 ? shapes.at(-1)! : shapes[0]!);
+
+export const chunkOf = ({ threads, perThread }: Shape): number => threads * perThread;
+
+/** Rows to be scanned, and where they are. */
+export interface RowScan {
+  readonly name: string;
+  readonly type: DType;
+  readonly combine: Scan['combine'];
+  readonly rows: number;
+  readonly length: number;
+  readonly reverse: boolean;
+  /** Leave each element out of its own result. */
+  readonly exclusive: boolean;
+  readonly input: Argument;
+  /** May be the input. */
+  readonly output: Argument;
+}
+
+/** Neutral for the combination; -0 for float sums, so that a leading -0 stays one. */
+export const startOf = (scan: { readonly combine: Scan['combine'] }, type: DType): number | bigint =>
+  scan.combine === 'sum' && isFloat(type) ? -0 : identityOf(scan.combine, type);
+
+/** Where element i lies: from the front, or from the back. */
+export function place(kit: Kit, scan: { readonly reverse: boolean; readonly length: number }, i: string): string {
+  return scan.reverse ? kit.b.def('d', 'sub.u64', scan.length - 1, i) : i;
+}
+
+export interface ChunkResult {
+  /** This thread's elements, each combined with the ones before it in the thread. */
+  readonly running: readonly string[];
+  /** Everything in the chunk before this thread. */
+  readonly before: string;
+  /** The whole chunk. */
+  readonly total: string;
+}
+
+/** A value of each lane, combined with those of the lanes below. */
+function scanWarp(kit: Kit, type: DType, combine: Scan['combine'], value: string, laneId: string): string {
+  const { b } = kit;
+  const kind = kit.kind(type);
+  const sum = kit.variable(type, value);
+  for (let distance = 1; distance < 32; distance *= 2) {
+    const below = shuffle(b, kind, sum, distance, 'up');
+    const take = b.def('p', 'setp.ge.u32', laneId, distance);
+    b.set(sum, `selp.${bitsSuffix[kind]}`, kit.alu(combineOp[combine], type, below, sum), sum, take);
+  }
+  return sum;
+}
+
+/** Scans the values of all threads of a block, a few each in order. The barrier at the end of a loop is the caller's. */
+export function scanTogether(
+  kit: Kit,
+  type: DType,
+  combine: Scan['combine'],
+  values: readonly string[],
+  tid: string,
+  shared: string,
+  threads: number,
+): ChunkResult {
+  const { b } = kit;
+  const op = combineOp[combine];
+  const kind = kit.kind(type);
+  const suffix = bitsSuffix[kind];
+  const identity = kit.constant(type, startOf({ combine }, type));
+  const running: string[] = [];
+  for (const v of values) running.push(running.length === 0 ? v : kit.alu(op, type, running[running.length - 1]!, v));
+  const laneId = b.def('r', 'and.b32', tid, 31);
+  const sum = scanWarp(kit, type, combine, running[running.length - 1]!, laneId);
+  const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
+  const { before: warpsBefore, total } = warpsTogether(kit, type, combine, sum, isLast, tid, shared, threads);
+  const below = shuffle(b, kind, sum, 1, 'up');
+  const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
+  const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
+  return { running, before: kit.alu(op, type, warpsBefore, lanesBefore), total };
+}
+
+/** In a chunk read four by four: lane l of a warp has elements 4l to 4l + 3 of each 128. */
+const stride = 128;
+
+/**
+ * The same for values that lie so: neighbouring threads read neighbouring memory. A warp has a stretch of its own; `running` are the
+ * elements combined with those before them in the stretch, `before` is what comes before it.
+ */
+function scanStriped(
+  kit: Kit,
+  type: DType,
+  combine: Scan['combine'],
+  values: readonly string[],
+  tid: string,
+  shared: string,
+  threads: number,
+): ChunkResult {
+  const { b } = kit;
+  const op = combineOp[combine];
+  const kind = kit.kind(type);
+  const suffix = bitsSuffix[kind];
+  const identity = kit.constant(type, startOf({ combine }, type));
+  const laneId = b.def('r', 'and.b32', tid, 31);
+  const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
+  const running: string[] = [];
+  let carry = identity;
+  for (let i = 0; i < values.length; i += 4) {
+    const four: string[] = [];
+    for (const v of values.slice(i, i + 4)) four.push(four.length === 0 ? v : kit.alu(op, type, four.at(-1)!, v));
+    const sum = scanWarp(kit, type, combine, four[3]!, laneId);
+    const below = shuffle(b, kind, sum, 1, 'up');
+    const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
+    const before = kit.alu(op, type, carry, lanesBefore);
+    for (const r of four) running.push(kit.alu(op, type, before, r));
+    carry = kit.alu(op, type, carry, shuffle(b, kind, sum, 31, 'idx'));
+  }
+  return { running, ...warpsTogether(kit, type, combine, carry, isFirst, tid, shared, threads) };
+}
+
+/** What comes before each warp, and everything together. */
+function warpsTogether(
+  kit: Kit,
+  type: DType,
+  combine: Scan['combine'],
+  sum: string,
+  speaks: string,
+  tid: string,
+  shared: string,
+  threads: number,
+): { before: string; total: string } {
+  const { b } = kit;
+  const kind = kit.kind(type);
+  const suffix = bitsSuffix[kind];
+  const bytes = dtypeInfo[type].bytes === 8 ? 8 : 4;
+  const identity = kit.constant(type, startOf({ combine }, type));
+  const warp = b.def('r', 'shr.u32', tid, 5);
+  const slot = b.def('r', 'mad.lo.u32', warp, bytes, shared);
+  kit.when(speaks, () => b.emit(`st.shared.${suffix} [${slot}], ${sum}`));
+  kit.sync();
+  const before = kit.variable(type, identity);
+  const total = kit.variable(type, identity);
+  for (let w = 0; w < threads / 32; w++) {
+    const part = b.def(kind, `ld.shared.${suffix}`, `[${shared}+${w * bytes}]`);
+    const isHere = b.def('p', 'setp.eq.u32', warp, w);
+    b.set(before, `selp.${suffix}`, total, before, isHere);
+    kit.assign(type, total, kit.alu(combineOp[combine], type, total, part));
+  }
+  return { before, total };
+}
+
+/** The first element of a thread, from the start of the chunk. */
+function stripeStart(kit: Kit, tid: string, perThread: number): string {
+  const { b } = kit;
+  const lane = b.def('r', 'and.b32', tid, 31);
+  const warp = b.def('r', 'shr.u32', tid, 5);
+  return b.def('r', 'mad.lo.u32', lane, 4, b.def('r', 'mul.lo.u32', warp, 32 * perThread));
+}
+
+/** A chunk that a block has loaded: a few elements in each thread. */
+export interface Chunk {
+  readonly scan: RowScan;
+  readonly threads: number;
+  readonly values: readonly string[];
+  /** Whether each of them lies in the row, and its number among all elements. */
+  readonly inside: readonly string[];
+  readonly elements: readonly string[];
+  /** Elements are moved four at a time. */
+  readonly vector: boolean;
+  /** Neighbouring threads have neighbouring fours. */
+  readonly striped: boolean;
+}
+
+/** Loads chunk `c` of a row, both 64 bits wide. */
+export function loadChunk(kit: Kit, scan: RowScan, input: string, row: string, c: string, tid: string): Chunk {
+  const { b } = kit;
+  const shape = shapeOf(scan.length);
+  const { threads, perThread } = shape;
+  const type = computeType(scan.type);
+  const rowStart = b.def('d', 'mul.lo.u64', row, scan.length);
+  const chunkStart = b.def('d', 'mul.lo.u64', c, chunkOf(shape));
+  const identity = kit.constant(type, startOf(scan, type));
+  // Groups of four are whole or absent, and can be moved at once, if the rows are a multiple of four long.
+  const vector = dtypeInfo[scan.type].bytes === 4 && scan.type === type && scan.length % 4 === 0 && !scan.reverse;
+  const striped = vector && !scan.exclusive;
+  const first = striped
+    ? b.def('d', 'add.u64', chunkStart, kit.wide(stripeStart(kit, tid, perThread)))
+    : b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, chunkStart);
+  const values: string[] = [];
+  const inside: string[] = [];
+  const elements: string[] = [];
+  for (let i = 0; i < perThread; i++) {
+    const distance = striped ? Math.floor(i / 4) * stride + (i % 4) : i;
+    const at = distance === 0 ? first : b.def('d', 'add.u64', first, distance);
+    inside.push(b.def('p', 'setp.lt.u64', at, scan.length));
+    elements.push(b.def('d', 'add.u64', rowStart, place(kit, scan, at)));
+    values.push(kit.variable(type, identity));
+  }
+  const suffix = bitsSuffix[kit.kind(type)];
+  for (let i = 0; i < perThread; i += vector ? 4 : 1) {
+    if (vector) {
+      const address = kit.at(input, elements[i]!, 4);
+      b.emit(`@${inside[i]} ld.global.v4.${suffix} {${values.slice(i, i + 4).join(', ')}}, [${address}]`);
+    } else {
+      kit.when(inside[i]!, () => {
+        kit.assign(type, values[i]!, kit.cast(scan.type, type, kit.load(scan.type, input, elements[i]!)));
+      });
+    }
+  }
+  return { scan, threads, values, inside, elements, vector, striped };
+}
+
+/** Scans a chunk by itself. `shared`: room for 8 bytes a warp. */
+export function scanChunk(
+  kit: Kit,
+  { scan, threads, values, striped }: Chunk,
+  tid: string,
+  shared: string,
+): ChunkResult {
+  const together = striped ? scanStriped : scanTogether;
+  return together(kit, computeType(scan.type), scan.combine, values, tid, shared, threads);
+}
+
+/** Stores the scan, with everything before this thread's elements in front of them. */
+export function storeChunk(kit: Kit, chunk: Chunk, running: readonly string[], offset: string, output: string): void {
+  const { b } = kit;
+  const { scan, inside, elements, vector } = chunk;
+  const type = computeType(scan.type);
+  const op = combineOp[scan.combine];
+  const suffix = bitsSuffix[kit.kind(type)];
+  const past = scan.rows * scan.length * dtypeInfo[scan.type].bytes >= cacheBytes;
+  const store = past ? 'st.global.cs' : 'st.global';
+  const results = running.map((r, i) => {
+    if (scan.exclusive) return i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
+    return kit.alu(op, type, offset, r);
+  });
+  for (let i = 0; i < elements.length; i += vector ? 4 : 1) {
+    if (vector) {
+      const address = kit.at(output, elements[i]!, 4);
+      b.emit(`@${inside[i]} ${store}.v4.${suffix} [${address}], {${results.slice(i, i + 4).join(', ')}}`);
+    } else {
+      kit.when(inside[i]!, () => kit.store(scan.type, output, elements[i]!, kit.cast(type, scan.type, results[i]!)));
+    }
+  }
+}
