@@ -13,15 +13,17 @@ import { Module } from '../wgsl/module.ts';
 import { isPacked } from '../wgsl/types.ts';
 import { lastPair } from './network.ts';
 import { bindInput, bindResults, fetchPasses, type Ordered, storesValues } from './results.ts';
-import { ofThread, pairAt, prefixSums, sortTile, tileGlobals, tileWords } from './tile-sort.ts';
+import { pairAt, prefixSums, sortTile, tileGlobals, tileWords } from './tile-sort.ts';
 
 /** Bits of a digit, and how many numbers it can be. */
 const digitBits = 8;
 const numbers = 2 ** digitBits;
 /** Counters of one number: threads that count the same one wait for each other. */
 const copies = 4;
+/** Elements of a thread. */
+const ofThread = 8;
 /** Threads of a tile: as many as the adapter has room for. */
-const threadChoices = [128, 64, 32] as const;
+const threadChoices = [256, 128, 64] as const;
 /** Tiles of a row whose counts one thread adds up; more are shared by a workgroup. */
 const fewTiles = 32;
 const addingThreads = 256;
@@ -34,7 +36,7 @@ interface Tiling {
 }
 
 function tilingOf({ columns }: Sort, { workgroupBytes, maxInvocations }: Traits): Tiling {
-  const fits = (n: number): boolean => n <= maxInvocations && 4 * (tileWords(n) + numbers) <= workgroupBytes;
+  const fits = (n: number): boolean => n <= maxInvocations && 4 * (tileWords(n, ofThread) + numbers) <= workgroupBytes;
   const threads = threadChoices.find(fits) ?? threadChoices.at(-1)!;
   const tile = threads * ofThread;
   return { threads, tile, tiles: Math.ceil(columns / tile) };
@@ -193,7 +195,7 @@ function movePass(step: Step): Pass {
   module.words('totals', scratch(totalsAt, 'read'));
   if (to !== null) module.words('moved', scratch(to, 'write'), 'vec2<u32>');
   const store = to === null ? bindResults(module, ordered, input) : null;
-  for (const line of tileGlobals(threads)) module.global(line);
+  for (const line of tileGlobals(threads, ofThread)) module.global(line);
   module.global(`var<workgroup> bases: array<u32, ${numbers}>;`);
   const grid = gridOf(w.rows * tiles, traits);
   const ofNumbers = numbers / threads;
@@ -207,13 +209,10 @@ function movePass(step: Step): Pass {
     ...whereabouts(step, grid.group),
     `let shift = ${shift};`,
     // Beyond the row: behind everything, and not moved.
-    ...strided([
-      `let pair = ${pair('(first + min(i, length - 1u))')};`,
-      `${pairAt('i')} = select(${lastPair}, pair, i < length);`,
-    ]),
+    ...strided([`${pairAt('i')} = ${lastPair};`, `if (i < length) { ${pairAt('i')} = ${pair('(first + i)')}; }`]),
     'workgroupBarrier();',
-    ...sortTile(threads, 'shift'),
-    ...sortTile(threads, 'shift + 4u'),
+    ...sortTile(threads, ofThread, 'shift'),
+    ...sortTile(threads, ofThread, 'shift + 4u'),
     // How many of the row have smaller digits.
     'var own = 0u;',
     `for (var n = 0u; n < ${ofNumbers}u; n++) { own += totals[row * ${numbers}u + lid * ${ofNumbers}u + n]; }`,

@@ -5,48 +5,41 @@
 
 const numbers = 16;
 
-/** Pairs of a thread: as many as there are counters, which then cost no more than the pairs do. */
-export const ofThread = 16;
-
-/** A gap after every sixteen: threads that read sixteen neighbours each then use all banks of the memory. */
+/** A gap after every sixteen: threads that read neighbours each then use all banks of the memory. */
 const spaced = (i: string): string => `(${i}) + ((${i}) >> 4u)`;
 export const spacedSize = (count: number): number => count + (count >> 4);
-/** Where number `i` of the sixteen of this thread is. */
-const ownAt = (i: string): string => `lid * 17u + ${i}`;
 
 /** Pair number `i` of the tile. */
 export const pairAt = (i: string): string => `pairs[${spaced(i)}]`;
 
 /** Words of workgroup memory that a tile takes. */
-export const tileWords = (threads: number): number =>
+export const tileWords = (threads: number, ofThread: number): number =>
   2 * spacedSize(threads * ofThread) + spacedSize(numbers * threads) + threads;
 
-export const tileGlobals = (threads: number): string[] => [
+export const tileGlobals = (threads: number, ofThread: number): string[] => [
   `var<workgroup> pairs: array<vec2<u32>, ${spacedSize(threads * ofThread)}>;`,
   `var<workgroup> counters: array<u32, ${spacedSize(numbers * threads)}>;`,
   `var<workgroup> sums: array<u32, ${threads}>;`,
 ];
 
 /** Statements for one round, by the four bits from `shift` on. Barriers are before and behind them. */
-export function sortTile(threads: number, shift: string): string[] {
+export function sortTile(threads: number, ofThread: number, shift: string): string[] {
   const each = (body: (e: number) => string[]): string[] => Array.from({ length: ofThread }, (_, e) => body(e)).flat();
-  const line = spacedSize(threads);
   return [
     '{',
-    'let column = lid + (lid >> 4u);',
-    `for (var n = 0u; n < ${numbers}u; n++) { counters[n * ${line}u + column] = 0u; }`,
+    `for (var n = 0u; n < ${numbers}u; n++) { counters[${spaced(`n * ${threads}u + lid`)}] = 0u; }`,
     ...each((e) => [
-      `let pair${e} = pairs[${ownAt(`${e}u`)}];`,
-      `let counter${e} = ((pair${e}.x >> (${shift})) & ${numbers - 1}u) * ${line}u + column;`,
+      `let pair${e} = ${pairAt(`lid * ${ofThread}u + ${e}u`)};`,
+      `let counter${e} = ${spaced(`((pair${e}.x >> (${shift})) & ${numbers - 1}u) * ${threads}u + lid`)};`,
       `let before${e} = counters[counter${e}];`,
       `counters[counter${e}] = before${e} + 1u;`,
     ]),
     'workgroupBarrier();',
     'var own = 0u;',
-    `for (var n = 0u; n < ${numbers}u; n++) { own += counters[${ownAt('n')}]; }`,
+    `for (var n = 0u; n < ${numbers}u; n++) { own += counters[${spaced(`lid * ${numbers}u + n`)}]; }`,
     ...prefixSums('own', threads),
     `for (var n = 0u; n < ${numbers}u; n++) {`,
-    `let at = ${ownAt('n')};`,
+    `let at = ${spaced(`lid * ${numbers}u + n`)};`,
     'let count = counters[at];',
     'counters[at] = sum;',
     'sum += count;',
