@@ -174,10 +174,10 @@ describe('a page in headless Chromium', () => {
     expect(gzip(list)).toBeLessThanOrEqual(161_000);
   });
 
-  it('computes one op with every device open for at most 226 KB', { timeout: within(20_000) }, async () => {
+  it('computes one op with every device open for at most 229 KB', { timeout: within(20_000) }, async () => {
     const list = await fetched('');
     console.log(`gzip: all devices opened and measured, one op computed ${shown(list)}`);
-    expect(gzip(list)).toBeLessThanOrEqual(226_000);
+    expect(gzip(list)).toBeLessThanOrEqual(229_000);
     expect(list.length).toBeLessThanOrEqual(11);
   });
 });

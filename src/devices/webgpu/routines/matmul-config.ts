@@ -32,7 +32,7 @@ const tile = (
 
 const gpuTiles: readonly Tiles[] = [
   tile(128, 128, 16, 8, 8),
-  tile(64, 64, 16, 4, 4),
+  tile(64, 64, 32, 4, 4),
   tile(32, 32, 16, 4, 4),
   tile(16, 16, 16, 4, 4),
 ];
