@@ -121,8 +121,8 @@ async function products(rt: Runtime): Promise<void> {
   row(
     'ten 256² f32 products (tensors)',
     `batch ${us(batch!)}, in turn ${us(inTurn!)}: ${(inTurn! / batch!).toFixed(2)} × (compiled: ${us(compiled!)}; stacked already: ${us(stacked!)}; error ${error.toExponential(1)})`,
-    '≥ 1.95 ×, error ≤ 3.2e-6',
-    inTurn! / batch! >= 1.95 && error <= 3.2e-6,
+    `${gpu ? '≥ 1.95 ×' : 'at most 5 % slower'}, error ≤ 3.2e-6`,
+    inTurn! / batch! >= (gpu ? 1.95 : 0.95) && error <= 3.2e-6,
   );
   row('  a batch of 50 that are in flight', us(each), gpu ? '≤ 15 µs' : '(no bound)', gpu ? each <= 15 : null);
   row(
@@ -229,7 +229,7 @@ async function elementwise(rt: Runtime): Promise<void> {
   row(
     '1,000 × 1 KB squared (arrays)',
     `batch ${ms(batch!)}, in turn ${ms(inTurn!)}: ${(inTurn! / batch!).toFixed(1)} ×`,
-    gpu ? '≥ 20 ×' : 'not slower',
+    gpu ? '≥ 20 ×' : 'at most 5 % slower',
     inTurn! / batch! >= (gpu ? 20 : 0.95),
   );
   const tensors = arrays.map((x) => rt.tensor(x) as Tensor);
@@ -280,7 +280,7 @@ async function xorsOf<T extends Float32Array | Uint8Array>(
   row(
     `10 × 10,000 XOR (arrays of ${kind})`,
     `batch ${us(batch!)}, in turn ${us(inTurn!)}: ${(inTurn! / batch!).toFixed(2)} ×`,
-    gpu ? '≥ 3 ×' : 'not slower',
+    gpu ? '≥ 3 ×' : 'at most 5 % slower',
     inTurn! / batch! >= (gpu ? 3 : 0.95),
   );
 }

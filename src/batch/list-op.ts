@@ -1,7 +1,7 @@
 // An operation on lists, as the loop sees it: what items are, which of them run together, what is done with packed host arrays. The
 // operations themselves are elementwise.ts, xor.ts and products.ts.
 
-import { type OperationType, type Runtime, type Shape, Tensor, type TypedArray } from '../index.ts';
+import { type Maybe, type OperationType, type Runtime, type Shape, Tensor, type TypedArray } from '../index.ts';
 import { badArgument } from './failures.ts';
 import type { ItemOp } from './fused.ts';
 import { dtypeOf, type Item } from './lists.ts';
@@ -11,6 +11,8 @@ import { type Padding, paddedLengths, wasteOf } from './padding.ts';
 /** Where host arrays are computed. */
 export interface ArraysCall {
   readonly runtime: Runtime;
+  /** Every device computes when it is called: nothing has to be awaited. */
+  readonly host: boolean;
   /** Runs something as part of the attempt. */
   readonly run: <T>(body: () => T) => T;
   /** Told of each result when it was read: its device is known then. */
@@ -24,21 +26,45 @@ export type Own = <T extends Tensor>(tensor: T) => T;
  * Computes something and reads it; the result of several items is handed out in pieces. Not a scope: those follow asynchronous calls,
  * which makes every promise of the process slower while one is in progress.
  */
-export async function computed(
+export function computed(
+  call: ArraysCall,
+  items: number,
+  body: (own: Own) => Tensor,
+  unpacked: (data: TypedArray) => TypedArray[],
+): Maybe<TypedArray[]> {
+  return call.host && items === 1 ? computedNow(call, body, unpacked) : computedLater(call, items, body, unpacked);
+}
+
+/** One item where everything is done when it is called: no promise is made for it. */
+function computedNow(
+  { run, ran }: ArraysCall,
+  body: (own: Own) => Tensor,
+  unpacked: (data: TypedArray) => TypedArray[],
+): TypedArray[] {
+  const tensors: Tensor[] = [];
+  try {
+    return run(() => {
+      const result = owning(tensors)(body(owning(tensors)));
+      // A single result is the array that was read.
+      const made = unpacked(result.dataSync() as TypedArray);
+      ran(result);
+      return made;
+    });
+  } finally {
+    for (const t of tensors) t.dispose();
+  }
+}
+
+async function computedLater(
   { runtime, run, ran }: ArraysCall,
   items: number,
   body: (own: Own) => Tensor,
   unpacked: (data: TypedArray) => TypedArray[],
 ): Promise<TypedArray[]> {
   const tensors: Tensor[] = [];
-  const own: Own = (tensor) => {
-    tensors.push(tensor);
-    return tensor;
-  };
   try {
     return await run(async () => {
-      const result = own(body(own));
-      // A single result is the array that was read.
+      const result = owning(tensors)(body(owning(tensors)));
       const made =
         items === 1 ? unpacked((await result.data()) as TypedArray) : await readThrough(runtime, result, unpacked);
       ran(result);
@@ -48,6 +74,13 @@ export async function computed(
     for (const t of tensors) t.dispose();
   }
 }
+
+const owning =
+  (tensors: Tensor[]): Own =>
+  (tensor) => {
+    tensors.push(tensor);
+    return tensor;
+  };
 
 /** Items that travel together need no copy in host memory: if their device is lost, each is run again by itself. */
 export const uploaded = (rt: Runtime, data: TypedArray, shape: Shape, items: number): Tensor =>
@@ -68,7 +101,7 @@ export interface ListOp {
   elementsOf(index: number): number;
   shapeOf(index: number): Shape;
   /** Host arrays: the items at these positions in one go. */
-  arrays(call: ArraysCall, at: readonly number[]): Promise<TypedArray[]>;
+  arrays(call: ArraysCall, at: readonly number[]): Maybe<TypedArray[]>;
   /** The operands of a tensor item; `second` is the same object for all where it is shared. */
   readonly first: readonly Item[];
   readonly second: readonly Item[] | Item | undefined;

@@ -26,7 +26,7 @@ type Run = <T>(body: () => T) => T;
 const outside: Run = (body) => body();
 
 /** From this size on, arrays on the CPU are computed one by one. */
-const packedBytes = 16 << 10;
+const packedBytes = 40 << 10;
 
 /** Not an async function: passing a promise on through one takes as long as a short batch. */
 export function runList<R>(
@@ -182,11 +182,14 @@ class ListRun implements ChunkWork<Item> {
       const ran = (t: Tensor): void => {
         this.#where = t.device ?? this.#where;
       };
-      const call = { runtime: this.#runtime, run, ran };
+      // Work of the CPU may move to a GPU, which is not read at once.
+      const call = { runtime: this.#runtime, host: fusedOf(this.#runtime).host, run, ran };
       const packed = this.#packs(at[0]!);
       const arrays = packed ? this.#op.arrays(call, at) : each(at, (i) => this.#op.arrays(call, [i]));
       this.#launches += packed ? 1 : at.length;
-      return this.#call.out === 'arrays' ? arrays : arrays.then((list) => this.#uploaded(list, at, run));
+      if (this.#call.out === 'arrays') return arrays;
+      const up = (list: readonly TypedArray[]): Tensor[] => this.#uploaded(list, at, run);
+      return arrays instanceof Promise ? arrays.then(up) : up(arrays);
     }
     const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
     return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
@@ -279,8 +282,28 @@ function positions(at: number, size: number): number[] {
   return list;
 }
 
-async function each(at: readonly number[], run: (index: number) => Promise<TypedArray[]>): Promise<TypedArray[]> {
-  return (await Promise.all(at.map(run))).flat();
+type RunItem = (index: number) => Maybe<TypedArray[]>;
+
+/** One after the other: the next finds the memory of the last one, still warm. What is done at once is not awaited. */
+function each(at: readonly number[], run: RunItem): Maybe<TypedArray[]> {
+  const made: TypedArray[] = [];
+  for (let i = 0; i < at.length; i++) {
+    const one = run(at[i]!);
+    if (one instanceof Promise) return eachLater(one, at.slice(i + 1), run, made);
+    made.push(...one);
+  }
+  return made;
+}
+
+async function eachLater(
+  first: Promise<TypedArray[]>,
+  at: readonly number[],
+  run: RunItem,
+  made: TypedArray[],
+): Promise<TypedArray[]> {
+  made.push(...(await first));
+  for (const index of at) made.push(...(await run(index)));
+  return made;
 }
 
 async function joined(parts: readonly Maybe<Item[]>[]): Promise<Item[]> {

@@ -62,11 +62,19 @@ export async function readThrough<R>(runtime: Runtime, tensor: Tensor, use: (dat
   return made;
 }
 
-/** The bytes of all, each at a multiple of `stride` bytes with zeros behind it, for the next upload. */
-export function packBytes(runtime: Runtime, arrays: readonly TypedArray[], stride: number): Uint8Array {
+/** The bytes of all as words, each at a multiple of `stride` bytes with zeros behind it, for the next upload. */
+export function packWords(runtime: Runtime, arrays: readonly TypedArray[], stride: number): Uint32Array {
   // A single one is used where it lies, if words can be read there.
   const [first] = arrays;
-  if (arrays.length === 1 && first!.byteLength === stride && first!.byteOffset % 4 === 0) return bytesOf(first!);
+  const { buffer, byteOffset } =
+    arrays.length === 1 && first!.byteLength === stride && first!.byteOffset % 4 === 0
+      ? first!
+      : packBytes(runtime, arrays, stride);
+  return new Uint32Array(buffer, byteOffset, (arrays.length * stride) / 4);
+}
+
+function packBytes(runtime: Runtime, arrays: readonly TypedArray[], stride: number): Uint8Array {
+  const [first] = arrays;
   const all = roomFor(runtime, arrays.length * stride);
   const size = first!.BYTES_PER_ELEMENT;
   if (stride % size === 0) fill(all, arrays, stride / size);
@@ -139,11 +147,11 @@ function cut<T extends TypedArray>(
 const copied: AnyArray['slice'] = Object.getPrototypeOf(Uint8Array.prototype).slice;
 
 /** Arrays like these, found at multiples of `stride` bytes. */
-export function unpackBytes<T extends TypedArray>(all: Uint8Array, likes: readonly T[], stride: number): T[] {
+export function unpackBytes<T extends TypedArray>(all: TypedArray, likes: readonly T[], stride: number): T[] {
   const Class = classOf(likes[0]!);
   if (likes.length === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, likes[0]!.length)];
   return cut(
-    all,
+    bytesOf(all),
     Class,
     likes.map((like) => like.length),
     stride,

@@ -17,7 +17,7 @@ import {
   uploaded,
 } from './list-op.ts';
 import { allEqual, type Item, kindOf, signatureOf } from './lists.ts';
-import { bytesOf, packBytes, unpackBytes } from './packing.ts';
+import { bytesOf, packWords, unpackBytes } from './packing.ts';
 import type { Padding } from './padding.ts';
 
 export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?: Padding): ListOp {
@@ -37,10 +37,8 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?:
       const arrays = at.map((i) => data[i] as TypedArray);
       // Rows of whole words.
       const stride = 4 * Math.ceil((strideOf(arrays) * arrays[0]!.BYTES_PER_ELEMENT) / 4);
-      const words = (bytes: Uint8Array): Uint32Array =>
-        new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
       const rows = (list: readonly TypedArray[], own: Own): Tensor =>
-        own(uploaded(rt, words(packBytes(rt, list, stride)), [list.length, stride / 4], list.length));
+        own(uploaded(rt, packWords(rt, list, stride), [list.length, stride / 4], list.length));
       const count = at.length;
       // One key serves all rows if they are equally long: else it is cut where each of them ends.
       const each = Array.isArray(keys) || lengths !== null;
@@ -53,7 +51,7 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?:
         const [a, b] = rows([...arrays, ...cycled], own).split(2, 0);
         return own(a!).bitwiseXor(own(b!)) as Tensor;
       };
-      return computed(call, at.length, work, (made) => unpackBytes(bytesOf(made), arrays, stride));
+      return computed(call, at.length, work, (made) => unpackBytes(made, arrays, stride));
     },
   };
 }

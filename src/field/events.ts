@@ -7,7 +7,7 @@ import type { FieldState } from './state.ts';
 
 export type FieldInput = ArrayLike<number>;
 
-/** Without a listener nothing is built. */
+/** What a field tells those who listen. Without a listener nothing is built. */
 export interface FieldEvents extends BusEvents {
   /** A cycle was done. */
   readonly cycle: { readonly sensors: Float32Array; readonly motors: Float32Array; readonly state: FieldState };

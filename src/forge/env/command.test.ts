@@ -3,11 +3,11 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folder, ports, run, useFolder } from '../../../test/forge/env-plans.ts';
 import { hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { capture } from '../config/testing.ts';
 import { known } from '../machine.ts';
 import { type EnvFlags, runEnv } from './command.ts';
-import { folder, ports, run, useFolder } from './testing.ts';
 
 useFolder();
 

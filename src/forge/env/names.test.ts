@@ -2,8 +2,8 @@
 
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { folder, run, useFolder } from '../../../test/forge/env-plans.ts';
 import { checkName } from './plan.ts';
-import { folder, run, useFolder } from './testing.ts';
 
 useFolder();
 

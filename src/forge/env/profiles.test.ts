@@ -1,11 +1,11 @@
 // Profiles: what each brings to an environment, and how well it suits a card.
 
 import { describe, expect, it } from 'vitest';
+import { plan, tables } from '../../../test/forge/env-plans.ts';
 import { machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import type { Machine } from '../machine.ts';
 import { allProfiles } from '../profiles/profiles.ts';
 import { planEnvironment } from './plan.ts';
-import { plan, tables } from './testing.ts';
 import { render } from './writers.ts';
 
 describe('profiles', () => {

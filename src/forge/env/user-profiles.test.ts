@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folder, run, useFolder } from '../../../test/forge/env-plans.ts';
 import { machines } from '../../../test/forge/fixtures/targets.ts';
-import { folder, run, useFolder } from './testing.ts';
 
 useFolder();
 

@@ -4,10 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folder, plan, useFolder } from '../../../test/forge/env-plans.ts';
 import { machines } from '../../../test/forge/fixtures/targets.ts';
 import { explain } from '../explain/explain.ts';
 import type { Machine } from '../machine.ts';
-import { folder, plan, useFolder } from './testing.ts';
 import { render } from './writers.ts';
 
 useFolder();

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, useFolder } from './testing.ts';
+import { folder, useFolder } from '../../../test/forge/env-plans.ts';
 import { difference, writeFiles } from './write.ts';
 import { formats } from './writers.ts';
 

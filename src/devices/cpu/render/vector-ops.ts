@@ -57,12 +57,14 @@ const effective = (e: Expr): LaneType => (e.type === 'index' && bounds(e).min >=
 /** The one instruction that combines two vectors of a type, or undefined. */
 export const directOp = (op: AluOp, type: LaneType): PlainOp | undefined => direct[type][op];
 
-/** A word turned by whole bytes, as (x shl n) or (x shr (32 - n)): one shuffle. */
-function byteTurn(a: Expr, b: Expr): { readonly value: Expr; readonly bytes: number } | null {
+/**
+ * What is turned by half a word, as (x shl 16) or (x shr 16): one shuffle of halves. By one byte or three an engine makes the list of the
+ * shuffle anew each time, which takes longer than two shifts.
+ */
+function halfTurned(a: Expr, b: Expr): Expr | null {
   const [left, right] = [a, b].map((e) => (e.kind === 'alu' && e.src[1]?.kind === 'const' ? e : null));
   if (left?.op !== 'shl' || right?.op !== 'shr' || left.src[0] !== right.src[0] || left.type !== 'u32') return null;
-  const [n, m] = [left, right].map((e) => Number((e.src[1] as Const).value)) as [number, number];
-  return n > 0 && n < 32 && n + m === 32 && n === 16 ? { value: left.src[0]!, bytes: n / 8 } : null;
+  return [left, right].every((e) => Number((e.src[1] as Const).value) === 16) ? left.src[0]! : null;
 }
 
 /** Whether all of its bits are 0. */
@@ -110,13 +112,13 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
       s.code.v128(splatBytes(e.type, 0)).op(`${shapeOf[type] as 'f32x4'}.add`);
     return;
   }
-  const turned = e.op === 'or' && widthOf(e.type) === 32 ? byteTurn(a, b) : null;
+  const turned = e.op === 'or' && widthOf(e.type) === 32 ? halfTurned(a, b) : null;
   if (turned) {
-    const v = em.vecLocal(turned.value, p, s);
+    const v = em.vecLocal(turned, p, s);
     s.code
       .get(v)
       .get(v)
-      .shuffle(Array.from({ length: 16 }, (_, i) => (i & ~3) | ((i - turned.bytes) & 3)));
+      .shuffle(Array.from({ length: 16 }, (_, i) => i ^ 2));
     return;
   }
   const bits = signBits(e.op, type);

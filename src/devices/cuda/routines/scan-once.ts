@@ -30,6 +30,9 @@ const wordBytes = 8;
 /** Of the memory that a program keeps for this. */
 const mostKept = 2 ** 20;
 
+/** Threads of a multiprocessor that have registers: while some look back, others read. */
+const residentThreads = 1536;
+
 const chunksOf = (scan: RowScan): number => blocksFor(scan.length, chunkOf(shapeOf(scan.length)));
 const groupsOf = (scan: RowScan): number => Math.ceil(chunksOf(scan) / group);
 
@@ -107,7 +110,7 @@ export function onePass(scan: RowScan, target: Target): Part {
   );
   const earlier = kit.alu(op, type, fold(far), inGroup);
   storeChunk(kit, chunk, running, kit.alu(op, type, earlier, before), output);
-  return kit.finish([blocks, 1, 1], threads);
+  return kit.finish([blocks, 1, 1], threads, 0, residentThreads / threads);
 }
 
 function tell(kit: Kit, address: string, value: string, run: string): void {

@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
-import { machines } from '../../../test/forge/fixtures/targets.ts';
-import { capture } from '../config/testing.ts';
-import { loadTables } from '../data/tables.ts';
-import type { Machine } from '../machine.ts';
-import type { Ports } from '../ports.ts';
-import { nodePorts } from '../ports-node.ts';
-import { allProfiles, findProfile } from '../profiles/profiles.ts';
-import { type EnvFlags, runEnv } from './command.ts';
-import { planEnvironment } from './plan.ts';
+import { capture } from '../../src/forge/config/testing.ts';
+import { loadTables } from '../../src/forge/data/tables.ts';
+import { type EnvFlags, runEnv } from '../../src/forge/env/command.ts';
+import { planEnvironment } from '../../src/forge/env/plan.ts';
+import type { Machine } from '../../src/forge/machine.ts';
+import type { Ports } from '../../src/forge/ports.ts';
+import { nodePorts } from '../../src/forge/ports-node.ts';
+import { allProfiles, findProfile } from '../../src/forge/profiles/profiles.ts';
+import { machines } from './fixtures/targets.ts';
 
 export const { tables, reviewed } = loadTables();
 
