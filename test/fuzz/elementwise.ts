@@ -163,7 +163,7 @@ export const binaryRows: Readonly<Record<string, BinaryRow>> = {
   maximum: { float: 'max', int: 'max', bool: 'or', ulps: 0 },
   minimum: { float: 'min', int: 'min', bool: 'and', ulps: 0 },
   div: { float: 'div', ulps: 3, divides: true },
-  floorDivide: { int: 'idiv', ulps: 0 },
+  floorDivide: { float: floorQuotient, int: 'idiv', ulps: 1, brittle: true },
   mod: { float: 'mod', int: 'imod', ulps: 1, brittle: true },
   pow: { float: 'pow', int: 'pow', ulps: 6, brittle: true },
   atan2: { float: 'atan2', ulps: 6, divides: true, brittle: true },
@@ -174,6 +174,15 @@ export const binaryRows: Readonly<Record<string, BinaryRow>> = {
   leftShift: { int: 'shl', ulps: 0 },
   rightShift: { int: 'shr', ulps: 0 },
 };
+
+/** NumPy's floor division of floats: the remainder is taken off first, and the quotient rounded to the whole number it stands for. */
+function floorQuotient(a: number, b: number): number {
+  const remainder = a % b;
+  const moved = remainder !== 0 && remainder < 0 !== b < 0;
+  const quotient = (a - remainder) / b - (moved ? 1 : 0);
+  const floor = Math.floor(quotient);
+  return quotient - floor > 0.5 ? floor + 1 : floor;
+}
 
 const comparisons: Readonly<Record<string, (a: Value, b: Value) => boolean>> = {
   equal: (a, b) => a === b,
@@ -248,7 +257,7 @@ export function binary(name: string, a: Bounded, b: Bounded): Bounded {
   );
 }
 
-function compare(name: string, x: Bounded, y: Bounded): Bounded {
+export function compare(name: string, x: Bounded, y: Bounded): Bounded {
   const { shape, left, right } = pairs(x, y);
   const test = comparisons[name]!;
   return fill('bool', shape, (i) => {
@@ -273,7 +282,9 @@ function binaryElement(
   if (name === 'atan2' && (v === 0 || w === 0)) return [0, undecided];
   // A zero base or an infinite power depends on the sign of zero.
   if (name === 'pow' && (v === 0 || !Number.isFinite(w))) return [0, undecided];
-  if (name === 'mod' && (w === 0 || Math.abs(v / w) > 2 ** 20)) return [0, undecided];
+  // Beyond that the quotient is rounded on the way.
+  const far = w === 0 || Math.abs(v / w) > 2 ** 20;
+  if ((name === 'mod' || name === 'floorDivide') && far) return [0, undecided];
   const c = f(v, w);
   if (e === 0 && g === 0) {
     const [r, bound] = row.ulps === 0 ? [c, 0] : rounded(dtype, c, 0, row.ulps);
@@ -349,15 +360,10 @@ export function where(condition: Bounded, a: Bounded, b: Bounded): Bounded {
   });
 }
 
-/** A JavaScript number beside a tensor: whole ones take its dtype, fractions make integers f64. */
+/** A JavaScript number beside a tensor: whole ones take its dtype, or that of numbers beside a bool; fractions make integers f64. */
 export function scalarBeside(x: Bounded, value: number): Bounded {
-  const dtype: DType = isFloat(x.dtype)
-    ? x.dtype
-    : Number.isInteger(value)
-      ? x.dtype === 'bool'
-        ? 'i32'
-        : x.dtype
-      : 'f64';
+  const whole = x.dtype !== 'bool' ? x.dtype : Math.abs(value) < 2 ** 31 ? 'i32' : 'i64';
+  const dtype: DType = isFloat(x.dtype) ? x.dtype : Number.isInteger(value) ? whole : 'f64';
   const v = dtype === 'i64' || dtype === 'u64' ? BigInt(value) : roundTo[dtype](value);
   return { dtype, shape: [], values: [v], errors: new Float64Array(1) };
 }

@@ -1,7 +1,7 @@
 // The steps a random graph can take: each row looks at a value and some dice, and gives an op with its arguments and
 // what the evaluator says of it, or null where the op does not fit.
 
-import { type DType, dtypes, intRange, isFloat, promote } from '../../src/base/dtype.ts';
+import { type DType, dtypeInfo, dtypes, intRange, isFloat, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
 import { attentionRow, cosineRow, fourierRow, layerNormRow, segmentRow, sliceAtRow, splitRow } from './compound.ts';
@@ -13,6 +13,7 @@ import {
   bitcast,
   bitcastsOf,
   cast,
+  compare,
   comparisonNames,
   floatUnary,
   logicNames,
@@ -73,13 +74,21 @@ const scalars = [
 
 const scalarRow: Row = (x, dice) => {
   const value = pickOf(scalars, dice);
-  // What does not fit an integer type is refused, and a bool beside a number is a story of its own.
-  if (Number.isInteger(value) && !isFloat(x.dtype) && !holds(x.dtype, value)) return null;
+  const outside = Number.isInteger(value) && !isFloat(x.dtype) && !holds(x.dtype, value);
+  // Integers compare with any number, as what it is; beyond that, what does not fit an integer type is refused.
+  if (dtypeInfo[x.dtype].class === 'int' && (outside || dice(3) === 0)) {
+    const name = pickOf(comparisonNames, dice);
+    return one(name, compare(name, x, { dtype: x.dtype, shape: [], values: [value], errors: new Float64Array(1) }), [
+      value,
+    ]);
+  }
+  if (outside) return null;
   const y = scalarBeside(x, value);
-  const allowed =
-    x.dtype === 'bool' ? logicNames : binaryNames.filter((n) => binaryAllows(n, promote(x.dtype, y.dtype)));
-  const name = pickOf(allowed, dice);
   const common = promote(x.dtype, y.dtype);
+  const name = pickOf(
+    binaryNames.filter((n) => binaryAllows(n, common)),
+    dice,
+  );
   // A power of one half is the square root.
   const result = name === 'pow' && value === 0.5 ? unary('sqrt', cast(x, common)) : binary(name, x, y);
   return { ...one(name, result, [value]), common };
@@ -87,6 +96,8 @@ const scalarRow: Row = (x, dice) => {
 
 const clipRow: Row = (x, dice) => {
   if (x.dtype === 'bool') return null;
+  // Limits beyond the range of an integer type are none.
+  if (dtypeInfo[x.dtype].class === 'int' && dice(4) === 0) return one('clip', x, [-(2 ** 70), 2 ** 70]);
   const lo = dice(3);
   const hi = lo + dice(4);
   return one('clip', binary('minimum', binary('maximum', x, scalarBeside(x, lo)), scalarBeside(x, hi)), [lo, hi]);
@@ -106,7 +117,7 @@ const diagonalRow: Row = (x, dice) => {
 };
 
 function holds(dtype: DType, value: number): boolean {
-  const [lo, hi] = dtype === 'bool' ? intRange.i32 : intRange[dtype as keyof typeof intRange];
+  const [lo, hi] = dtype === 'bool' ? intRange.i64 : intRange[dtype as keyof typeof intRange];
   return BigInt(value) >= lo && BigInt(value) <= hi;
 }
 

@@ -1,7 +1,7 @@
 // What the random graphs reach: a kind of input that the generator never makes is a kind of bug that the fuzzer never finds.
 
 import { describe, expect, it } from 'vitest';
-import { type DType, dtypes } from '../../src/base/dtype.ts';
+import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
 import fc from '../support/properties.ts';
 import { comparisonNames } from './elementwise.ts';
 import { programs } from './generate.ts';
@@ -91,6 +91,17 @@ describe('random graphs have', () => {
       expect(share(({ step }) => step.args.some((a) => Object.is(a, value)))).toBeGreaterThan(0);
   });
 
+  it('numbers that a dtype does not hold: beside integers that compare, beside bools, as limits', () => {
+    const beyond = ({ step: { args } }: Seen): boolean => Math.abs(Number(args[0])) >= 2 ** 31;
+    for (const dtype of ['u8', 'i32', 'u32', 'i64', 'u64'] as const) {
+      const compared = (s: Seen): boolean => comparisonNames.includes(s.step.op) && s.inputs[0]!.dtype === dtype;
+      expect(share((s) => compared(s) && beyond(s))).toBeGreaterThan(0);
+    }
+    expect(share((s) => s.step.op === 'add' && s.inputs[0]!.dtype === 'bool' && beyond(s))).toBeGreaterThan(0);
+    expect(share((s) => s.step.op === 'clip' && beyond(s))).toBeGreaterThan(0);
+    expect(share((s) => s.step.op === 'floorDivide' && isFloat(s.step.results[0]!.dtype))).toBeGreaterThan(0);
+  });
+
   it('values that are cut among threads and blocks, where they are asked to be large', () => {
     const large = fc.sample(programs({ dtypes: new Set(dtypes), extent: 'large', maxSteps: 12 }), {
       seed: 7,
@@ -102,7 +113,7 @@ describe('random graphs have', () => {
   });
 
   it('i64 beside u64, and one value twice', () => {
-    const beside = ({ inputs: [a, b] }: Seen): boolean => a?.dtype === 'i64' && b?.dtype === 'u64';
+    const beside = ({ inputs }: Seen): boolean => ['i64', 'u64'].every((t) => inputs.some((x) => x.dtype === t));
     expect(share((s) => comparisonNames.includes(s.step.op) && beside(s))).toBeGreaterThan(0);
     expect(share(({ step }) => new Set(step.inputs).size < step.inputs.length)).toBeGreaterThan(0);
   });
