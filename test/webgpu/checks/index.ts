@@ -12,7 +12,7 @@ import { runtime } from './runtime.ts';
 /** Checks for devices with the plans for GPUs. */
 export const gpuChecks = (all: boolean): readonly Check[] => [
   ...onChip.filter((c) => all || !c.repeats),
-  ...routines.filter((c) => c.name.startsWith('deep products') && (all || !c.repeats)),
+  ...routines.filter((c) => c.name.startsWith(all ? 'deep products' : 'deep products of f32')),
   ...routines.filter((c) => c.name.startsWith('scan ') && all),
 ];
 

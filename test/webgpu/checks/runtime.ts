@@ -286,6 +286,20 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     assert(ms === null || (ms > 0 && ms < 60_000), `since gave ${ms}`);
     device.release(x);
   }),
+  check('a mark without a time is reached with the work before it, and submits nothing by itself', async (device) => {
+    assert(device instanceof WebGpuDevice, 'a WebGPU device');
+    const x = upload(device, bytesOf('f32', [1, 2, 3]));
+    const timed = device.mark();
+    device.launch(device.prepare(addKernel(3, true)), [x, x], [1]);
+    const mark = device.mark(false);
+    await mark.whenDone();
+    assert(mark.done() && mark.since(timed) === null, 'done, without a time');
+    const { submits } = device.stats();
+    const idle = device.mark(false);
+    await idle.whenDone();
+    assert(idle.done() && device.stats().submits === submits, 'nothing to submit');
+    device.release(x);
+  }),
   check('work that nobody reads is submitted after a moment', async (device) => {
     assert(device instanceof WebGpuDevice, 'a WebGPU device');
     const x = upload(device, bytesOf('f32', [1, 2, 3]));
