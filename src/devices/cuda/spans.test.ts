@@ -169,8 +169,8 @@ describe('spans of kernels that note their own times', () => {
       type: 'f32',
       combine: 'sum',
       outer: 1,
-      length: 1 << 20,
-      inner: 1,
+      length: 1 << 14,
+      inner: 64,
       reverse: false,
       estimate: { flops: 0, bytesRead: 0, bytesWritten: 0 },
     });
