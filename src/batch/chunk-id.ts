@@ -28,7 +28,7 @@ export function chunkText(chunk: ChunkDescriptor): string {
   return JSON.stringify([jobId, index, op, params, hashes, codeVersion]);
 }
 
-/** 128 bits of the hash: ids are in every key of a queue, and Redis takes a tenth less time with these than with all of it. */
+/** 128 bits of the hash: ids are in every key of a queue, and shorter keys are less work for Redis. */
 export const idOfHash = (hex: string): string => hex.slice(0, 32);
 
 /** The same for the same work of the same job, whoever computes it. */

@@ -184,9 +184,12 @@ function floorQuotient(a: number, b: number): number {
   return quotient - floor > 0.5 ? floor + 1 : floor;
 }
 
+/** 2n is 2: integers of 64 bits are compared with numbers, too. */
+const isSame = (a: Value, b: Value): boolean => a <= b && a >= b;
+
 const comparisons: Readonly<Record<string, (a: Value, b: Value) => boolean>> = {
-  equal: (a, b) => a === b,
-  notEqual: (a, b) => a !== b,
+  equal: isSame,
+  notEqual: (a, b) => !isSame(a, b),
   less: (a, b) => a < b,
   lessEqual: (a, b) => a <= b,
   greater: (a, b) => a > b,

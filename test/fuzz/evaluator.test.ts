@@ -13,6 +13,7 @@ import {
   binaryRows,
   bitcast,
   cast,
+  compare,
   comparisonNames,
   logicNames,
   scalarBeside,
@@ -235,5 +236,21 @@ describe('an einsum whose steps may overflow or vanish on the way', () => {
   it('is decided where nothing is summed and there is one product', () => {
     const { values, errors } = einsum({ inputs: ['i', 'i'], output: 'i' }, [f32([1], [3e38]), f32([1], [0])]);
     expect([values, [...errors]]).toEqual([[0], [0]]);
+  });
+});
+
+describe('a comparison of 64-bit integers with a number', () => {
+  const bounded = (dtype: 'i64' | 'f64', values: readonly (number | bigint)[]): Bounded => ({
+    dtype,
+    shape: [values.length],
+    values: [...values],
+    errors: new Float64Array(values.length),
+  });
+
+  it('goes by their values', () => {
+    const x = bounded('i64', [1n, 2n, 3n]);
+    expect([...compare('equal', x, bounded('f64', [2])).values]).toEqual([0, 1, 0]);
+    expect([...compare('notEqual', x, bounded('f64', [2.5])).values]).toEqual([1, 1, 1]);
+    expect([...compare('less', x, bounded('f64', [2.5])).values]).toEqual([1, 1, 0]);
   });
 });
