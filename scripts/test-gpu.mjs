@@ -22,7 +22,7 @@
 // by itself in the end. On a host without the sources (only scripts/ and dist/) the bundles are run as they are.
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,6 +31,13 @@ import { runJobs } from './gpu-jobs.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist', 'gpu');
 const args = process.argv.slice(2);
+
+if (args.includes('--help')) {
+  // What stands above, without the slashes.
+  const [head] = readFileSync(fileURLToPath(import.meta.url), 'utf8').split('\n\nimport ');
+  process.stdout.write(`${head.replaceAll(/^\/\/ ?/gm, '')}\n`);
+  process.exit();
+}
 
 async function bundle() {
   const { rolldown } = await import('rolldown');
