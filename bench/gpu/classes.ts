@@ -54,6 +54,7 @@ async function some(result: Tensor): Promise<number[]> {
 }
 
 const rt = await createRuntime({ devices: ['cuda'], seed: 1 });
+const device = rt.devices().find((d) => d.open)!.name;
 const bench = new Bench(rt, {
   only: option('--only')?.split(','),
   warmUpMs: Number(option('--warm') ?? 1500),
@@ -79,7 +80,8 @@ for (const [at, { name, inputs, calls, run }] of [...programs, adam].entries()) 
     });
     for (const t of x) t.dispose();
     // After each: what was measured is there even if the run is cut short.
-    if (file) writeFileSync(file, JSON.stringify({ rows: bench.rows.map((r) => ({ ...r, values: values[r.name] })) }));
+    if (file)
+      writeFileSync(file, JSON.stringify({ device, rows: bench.rows.map((r) => ({ ...r, values: values[r.name] })) }));
   } catch (error) {
     console.log(`${name}: ${error}`);
     process.exitCode = 1;
