@@ -246,7 +246,7 @@ describe('with a second device', () => {
       ['launch', 'transient'],
       ['prepare', 'kernel'],
     ] as const;
-    for (const [at, as] of everyNth(kinds, 2)) {
+    for (const [at, as] of everyNth(kinds, 3)) {
       const trial = await Trial.open(bench, true);
       const fault: Fault = { at, nth: 1, times: Number.POSITIVE_INFINITY, as };
       problems.push(...(await trial.run([fault], bench.expected, true, 1e-4)));

@@ -146,7 +146,7 @@ describe('texts that people really had', () => {
 
   it.each(Object.entries(mutations))('%s: have the same first answer', (name, mutate) => {
     const inLog = name === 'in the middle of a log';
-    const other = everyNth(collected, inLog ? 10 : 1).filter(({ accept, text }) => {
+    const other = everyNth(collected, inLog ? 20 : 1).filter(({ accept, text }) => {
       const got = codes(mutate(text))[0] ?? 'none';
       // What only the second look joins is not told in a log: silence is right there, another answer is not.
       return !accept.includes(got) && !(inLog && got === 'none' && isJoined(text));
@@ -156,7 +156,7 @@ describe('texts that people really had', () => {
 
   it('are found in a megabyte of other output', () => {
     const noise = `${unrelated.join('\n')}\n`.repeat(60);
-    for (const { accept, text } of everyNth(collected, 53)) {
+    for (const { accept, text } of everyNth(collected, 107)) {
       const got = explain(`${noise}${text}\n${unrelated.slice(0, 30).join('\n')}`)[0]?.code ?? 'none';
       if (got !== 'none' || !isJoined(text)) expect(accept, text).toContain(got);
     }
