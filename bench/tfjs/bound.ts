@@ -1,24 +1,13 @@
 // The least time that MobileNetV1 can take on a device: layer by layer, its arithmetic at the device's peak or its bytes at the device's
 // bandwidth, whichever takes longer. Each layer reads its input and its weights once and writes its output once; bias and relu6 are free.
 
+import { blocks } from '../../test/tfjs/models.ts';
+
 interface Layer {
   readonly kind: 'first' | 'depthwise' | 'pointwise' | 'dense';
   readonly flops: number;
   readonly bytes: number;
 }
-
-/** Depthwise stride and output channels of each block, as in test/tfjs/models.ts. */
-const blocks = [
-  [1, 64],
-  [2, 128],
-  [1, 128],
-  [2, 256],
-  [1, 256],
-  [2, 512],
-  ...Array.from({ length: 5 }, () => [1, 512] as const),
-  [2, 1024],
-  [1, 1024],
-] as const;
 
 function layersOf(batch: number): Layer[] {
   const f32 = 4;

@@ -84,7 +84,7 @@ export function lenet(tf: Tf, seed = 2): Model {
 }
 
 /** The blocks of MobileNetV1: depthwise stride and output channels. */
-const blocks = [
+export const blocks = [
   [1, 64],
   [2, 128],
   [1, 128],
