@@ -86,8 +86,8 @@ async function bundle() {
     const peers = existsSync(join(root, 'bench', 'node_modules', '@tensorflow', 'tfjs-backend-webgpu'));
     if (peers) await bundleTfjs(join(out, 'tfjs-bench.mjs'), 'bench/tfjs/gpu.ts');
   }
-  cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
-  cpSync(join(root, 'bench', 'gpu', 'classes_torch.py'), join(out, 'classes_torch.py'));
+  for (const script of ['everyday_torch.py', 'classes_torch.py', 'torch_timing.py'])
+    cpSync(join(root, 'bench', 'gpu', script), join(out, script));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
   cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
 }

@@ -9,11 +9,11 @@ import json
 import math
 import os
 import signal
-import statistics
 import sys
 import time
 
 import torch
+from torch_timing import per_call
 
 F = torch.nn.functional
 torch.backends.cuda.matmul.allow_tf32 = False
@@ -47,20 +47,6 @@ def made(spec, seed):
     h = h ^ (h >> 13)
     v = (h >> 8).float() * 2.0**-23 - 1 if below is None else (h >> 2) % below
     return v.reshape(shape).to(dtypes[dtype])
-
-
-def per_call(f, calls):
-    for _ in range(3):
-        f()
-    torch.cuda.synchronize()
-    samples = []
-    for _ in range(15):
-        t = time.perf_counter()
-        for _ in range(calls):
-            f()
-        torch.cuda.synchronize()
-        samples.append((time.perf_counter() - t) * 1e6 / calls)
-    return round(statistics.median(samples), 2)
 
 
 def f32(*shape):

@@ -4,12 +4,12 @@
 #
 # After N seconds nothing more is compiled.
 import json
-import statistics
 import sys
 import time
 
 try:
     import torch
+    from torch_timing import per_call
 except ImportError:
     print("python3 has no torch: the PyTorch side is skipped", file=sys.stderr)
     sys.exit(0)
@@ -31,20 +31,6 @@ def option(name):
 only = option("--only")
 only = only and only.split(",")
 end = time.perf_counter() + float(option("--seconds") or 1e9)
-
-
-def per_call(f, calls):
-    for _ in range(3):
-        f()
-    torch.cuda.synchronize()
-    samples = []
-    for _ in range(15):
-        t = time.perf_counter()
-        for _ in range(calls):
-            f()
-        torch.cuda.synchronize()
-        samples.append((time.perf_counter() - t) * 1e6 / calls)
-    return round(statistics.median(samples), 2)
 
 
 rows_wanted = []
