@@ -62,8 +62,26 @@ export interface ChunkResult {
   readonly total: string;
 }
 
+/** The threads of a block that scan together, and what they combine. */
+export interface Team {
+  readonly kit: Kit;
+  readonly type: DType;
+  readonly combine: Scan['combine'];
+  readonly tid: string;
+  /** Shared memory for a value of each warp. */
+  readonly shared: string;
+  readonly threads: number;
+}
+
+/** What a team's instructions are made of. */
+function wordsOf({ kit, type, combine }: Team) {
+  const kind = kit.kind(type);
+  const identity = kit.constant(type, startOf({ combine }, type));
+  return { op: combineOp[combine], kind, suffix: bitsSuffix[kind], identity };
+}
+
 /** A value of each lane, combined with those of the lanes below. */
-function scanWarp(kit: Kit, type: DType, combine: Scan['combine'], value: string, laneId: string): string {
+function scanWarp({ kit, type, combine }: Team, value: string, laneId: string): string {
   const { b } = kit;
   const kind = kit.kind(type);
   const sum = kit.variable(type, value);
@@ -76,26 +94,16 @@ function scanWarp(kit: Kit, type: DType, combine: Scan['combine'], value: string
 }
 
 /** Scans the values of all threads of a block, a few each in order. The barrier at the end of a loop is the caller's. */
-export function scanTogether(
-  kit: Kit,
-  type: DType,
-  combine: Scan['combine'],
-  values: readonly string[],
-  tid: string,
-  shared: string,
-  threads: number,
-): ChunkResult {
+export function scanTogether(team: Team, values: readonly string[]): ChunkResult {
+  const { kit, type, tid } = team;
   const { b } = kit;
-  const op = combineOp[combine];
-  const kind = kit.kind(type);
-  const suffix = bitsSuffix[kind];
-  const identity = kit.constant(type, startOf({ combine }, type));
+  const { op, kind, suffix, identity } = wordsOf(team);
   const running: string[] = [];
   for (const v of values) running.push(running.length === 0 ? v : kit.alu(op, type, running[running.length - 1]!, v));
   const laneId = b.def('r', 'and.b32', tid, 31);
-  const sum = scanWarp(kit, type, combine, running[running.length - 1]!, laneId);
+  const sum = scanWarp(team, running[running.length - 1]!, laneId);
   const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
-  const { before: warpsBefore, total } = warpsTogether(kit, type, combine, sum, isLast, tid, shared, threads);
+  const { before: warpsBefore, total } = warpsTogether(team, sum, isLast);
   const below = shuffle(b, kind, sum, 1, 'up');
   const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
   const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
@@ -109,20 +117,10 @@ const stride = 128;
  * The same for values that lie so: neighbouring threads read neighbouring memory. A warp has a stretch of its own; `running` are the
  * elements combined with those before them in the stretch, `before` is what comes before it.
  */
-function scanStriped(
-  kit: Kit,
-  type: DType,
-  combine: Scan['combine'],
-  values: readonly string[],
-  tid: string,
-  shared: string,
-  threads: number,
-): ChunkResult {
+function scanStriped(team: Team, values: readonly string[]): ChunkResult {
+  const { kit, type, tid } = team;
   const { b } = kit;
-  const op = combineOp[combine];
-  const kind = kit.kind(type);
-  const suffix = bitsSuffix[kind];
-  const identity = kit.constant(type, startOf({ combine }, type));
+  const { op, kind, suffix, identity } = wordsOf(team);
   const laneId = b.def('r', 'and.b32', tid, 31);
   const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
   const running: string[] = [];
@@ -130,32 +128,22 @@ function scanStriped(
   for (let i = 0; i < values.length; i += 4) {
     const four: string[] = [];
     for (const v of values.slice(i, i + 4)) four.push(four.length === 0 ? v : kit.alu(op, type, four.at(-1)!, v));
-    const sum = scanWarp(kit, type, combine, four[3]!, laneId);
+    const sum = scanWarp(team, four[3]!, laneId);
     const below = shuffle(b, kind, sum, 1, 'up');
     const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
     const before = kit.alu(op, type, carry, lanesBefore);
     for (const r of four) running.push(kit.alu(op, type, before, r));
     carry = kit.alu(op, type, carry, shuffle(b, kind, sum, 31, 'idx'));
   }
-  return { running, ...warpsTogether(kit, type, combine, carry, isFirst, tid, shared, threads) };
+  return { running, ...warpsTogether(team, carry, isFirst) };
 }
 
 /** What comes before each warp, and everything together. */
-function warpsTogether(
-  kit: Kit,
-  type: DType,
-  combine: Scan['combine'],
-  sum: string,
-  speaks: string,
-  tid: string,
-  shared: string,
-  threads: number,
-): { before: string; total: string } {
+function warpsTogether(team: Team, sum: string, speaks: string): { before: string; total: string } {
+  const { kit, type, tid, shared, threads } = team;
   const { b } = kit;
-  const kind = kit.kind(type);
-  const suffix = bitsSuffix[kind];
   const bytes = dtypeInfo[type].bytes === 8 ? 8 : 4;
-  const identity = kit.constant(type, startOf({ combine }, type));
+  const { op, kind, suffix, identity } = wordsOf(team);
   const warp = b.def('r', 'shr.u32', tid, 5);
   const slot = b.def('r', 'mad.lo.u32', warp, bytes, shared);
   kit.when(speaks, () => b.emit(`st.shared.${suffix} [${slot}], ${sum}`));
@@ -166,7 +154,7 @@ function warpsTogether(
     const part = b.def(kind, `ld.shared.${suffix}`, `[${shared}+${w * bytes}]`);
     const isHere = b.def('p', 'setp.eq.u32', warp, w);
     b.set(before, `selp.${suffix}`, total, before, isHere);
-    kit.assign(type, total, kit.alu(combineOp[combine], type, total, part));
+    kit.assign(type, total, kit.alu(op, type, total, part));
   }
   return { before, total };
 }
@@ -240,7 +228,7 @@ export function scanChunk(
   shared: string,
 ): ChunkResult {
   const together = striped ? scanStriped : scanTogether;
-  return together(kit, computeType(scan.type), scan.combine, values, tid, shared, threads);
+  return together({ kit, type: computeType(scan.type), combine: scan.combine, tid, shared, threads }, values);
 }
 
 /** Stores the scan, with everything before this thread's elements in front of them. */

@@ -83,7 +83,8 @@ export function onePass(scan: RowScan, target: Target): Part {
   const chunk = loadChunk(kit, scan, input, row, c, tid);
   const { running, before, total } = scanChunk(kit, chunk, tid, kit.shared((threads / 32) * 8));
   const fold = (value: string): string =>
-    scanTogether(kit, type, scan.combine, [value], tid, kit.shared((threads / 32) * 8), threads).total;
+    scanTogether({ kit, type, combine: scan.combine, tid, shared: kit.shared((threads / 32) * 8), threads }, [value])
+      .total;
 
   kit.when(leads, () => tell(kit, kit.at(totalsOfChunks, block, wordBytes), total, run));
   const identity = kit.constant(type, startOf(scan, type));

@@ -88,7 +88,7 @@ function chunkPass(
   const chunk = loadChunk(kit, scan, input, row, c, tid);
   if (want === 'totals') {
     const sum = chunk.values.reduce((all, v) => kit.alu(op, type, all, v));
-    const { total } = scanTogether(kit, type, scan.combine, [sum], tid, shared, threads);
+    const { total } = scanTogether({ kit, type, combine: scan.combine, tid, shared, threads }, [sum]);
     const leader = b.def('p', 'setp.eq.u32', tid, 0);
     kit.when(leader, () => kit.store(type, kept, slot, total));
     return kit.finish([chunks * scan.rows, 1, 1], threads);
@@ -124,7 +124,10 @@ function runningTotals(scan: RowScan, target: Target, chunks: number, totals: Ar
       values.forEach((v, i) => {
         kit.when(inside[i]!, () => kit.assign(type, v, kit.load(type, kept, elements[i]!)));
       });
-      const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared, threads);
+      const { running, before, total } = scanTogether(
+        { kit, type, combine: scan.combine, tid, shared, threads },
+        values,
+      );
       const offset = kit.alu(op, type, carry, before);
       elements.forEach((element, i) => {
         const result = i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
