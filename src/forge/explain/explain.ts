@@ -140,6 +140,9 @@ interface Hit {
   readonly family: boolean;
 }
 
+/** Success is no error, and these numbers have a class. */
+const named: ReadonlySet<number> = new Set([0, ...catalogue.flatMap(({ cuda }) => cuda ?? [])]);
+
 function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaNumbers>): Hit | undefined {
   let best: Hit | undefined;
   let further = 0;
@@ -149,27 +152,29 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
     offset: number,
     values: Readonly<Record<string, string | undefined>> = {},
     family = false,
+    notice = false,
   ): boolean => {
     const line = lineAt(text, offset);
     if (RECORD.test(line) || entry.unless?.test(line)) return false;
-    if (family && (NOTICE.test(line) || PROGRAMMER.test(line))) return false;
+    if (family && !notice && (NOTICE.test(line) || PROGRAMMER.test(line))) return false;
     if (family && COMPILER.test(line) && !buildCodes.has(entry.code)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     if (!best || base > best.score) best = { score: base, offset, groups, family };
     return true;
   };
-  for (const { kind, re, along, rank = 0, family = false } of entry.patterns) {
+  for (const { kind, re, along, rank = 0, family = false, notice = false } of entry.patterns) {
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
     const base = BASE[kind] - rank * RANK;
-    if (!hit || take(base, hit.index, hit.groups, family)) continue;
+    if (!hit || take(base, hit.index, hit.groups, family, notice)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(base, again.index, again.groups, family)) break;
+      if (take(base, again.index, again.groups, family, notice)) break;
   }
   for (const { number, offset } of numbers)
-    if (entry.cuda?.includes(number)) take(BASE.code, offset, { cudaError: String(number) });
+    if (entry.cuda?.includes(number) || (entry.cudaOther && !named.has(number)))
+      take(entry.cudaOther ? BASE.symptom : BASE.code, offset, { cudaError: String(number) });
   return best && { ...best, score: best.score + Math.min(3, further) * FURTHER };
 }
 

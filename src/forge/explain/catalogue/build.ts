@@ -109,6 +109,9 @@ export const buildClasses: readonly ErrorClass[] = [
         /Installed CUDA version (?<nvcc>[\d.]+) does not match the version torch was compiled with (?<wanted>[\d.]+)/i,
       ),
       code(/CUDAMismatchException/),
+      capture(
+        /\bCUDA (?<nvcc>\d+\.[\d.]*\d)[^\n]{0,80}\b(?:pre)?(?:compiled|built) (?:for|with|against|using) CUDA (?<wanted>\d+\.\d+)/i,
+      ),
       phrase(/Cuda extensions are being compiled with a version of Cuda that does not match/i),
     ],
     unless: /minor version mismatch|shouldn't be a problem/i,

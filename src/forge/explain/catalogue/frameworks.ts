@@ -30,7 +30,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
-        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) support/i,
+        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) (?:support|backend|runtime)/i,
       ),
       capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
       capture(
@@ -70,9 +70,15 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /\bonly (?:available|runs?|works?) (?:on|with) (?:a )?(?:CUDA|GPU)\b|\bGPU is (?:required|needed|necessary)\b|\b(?:must|can only) (?:be run|run) on (?:a )?(?:CUDA|GPU)/i,
       ),
-      weak(
-        /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
-      ),
+      // A consequence: whatever else the text tells comes first.
+      {
+        ...weak(
+          /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
+        ),
+        family: true,
+        notice: true,
+        rank: 400,
+      },
     ],
     unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+/i,
     cause: (context) => {
