@@ -13,6 +13,8 @@ import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
 import { COMPILER, clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD } from './clean.ts';
+import { Haystack } from './haystack.ts';
+import { needsOfPattern } from './needs.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
 import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
@@ -66,7 +68,8 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
       context: { got: { ...values, ...hit.groups }, facts, resolve: resolveFor, software, os, vendor },
     });
   };
-  for (const entry of catalogue) take(entry, match(entry, text, numbers));
+  const words = new Haystack(text);
+  for (const entry of catalogue) take(entry, match(entry, text, words, numbers));
   if (found.length === 0) {
     const seen = secondLook(text);
     const entry = catalogue.find(({ code }) => code === seen?.code);
@@ -143,7 +146,12 @@ interface Hit {
 /** Success is no error, and these numbers have a class. */
 const named: ReadonlySet<number> = new Set([0, ...catalogue.flatMap(({ cuda }) => cuda ?? [])]);
 
-function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaNumbers>): Hit | undefined {
+function match(
+  entry: ErrorClass,
+  text: string,
+  words: Haystack,
+  numbers: ReturnType<typeof cudaNumbers>,
+): Hit | undefined {
   let best: Hit | undefined;
   let further = 0;
   const groups: Record<string, string> = {};
@@ -163,7 +171,9 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
     if (!best || base > best.score) best = { score: base, offset, groups, family };
     return true;
   };
-  for (const { kind, re, along, rank = 0, family = false, notice = false } of entry.patterns) {
+  for (const pattern of entry.patterns) {
+    if (!words.meets(needsOfPattern(pattern))) continue;
+    const { kind, re, along, rank = 0, family = false, notice = false } = pattern;
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
     const base = BASE[kind] - rank * RANK;

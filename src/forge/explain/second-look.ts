@@ -7,6 +7,8 @@
 
 import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
 import { COMPILER, NOTICE, RECORD } from './clean.ts';
+import { Haystack } from './haystack.ts';
+import { needsOf } from './needs.ts';
 import { GPU_PACKAGES } from './packages.ts';
 
 export interface SecondLook {
@@ -65,8 +67,10 @@ function offsetsOf(lines: readonly string[]): readonly number[] {
 function nearest(lines: readonly string[], at: number): Family | undefined {
   const line = lines[at]!;
   const compiler = COMPILER.test(line);
+  const words = new Haystack(line);
   const fitting = joined.filter(
-    ({ code, trouble }) => caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
+    ({ code, trouble }) =>
+      words.meets(needsOf(trouble)) && caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
   );
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]

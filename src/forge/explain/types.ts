@@ -28,6 +28,8 @@ export interface Pattern {
   readonly re: RegExp;
   /** Must occur somewhere in the text as well. */
   readonly along?: RegExp;
+  /** What `re` is made of, where it is made of others: each must be in the text. */
+  readonly parts?: readonly RegExp[];
   /** A subject and a trouble, no wording of its own: nothing where any other pattern of the text tells more. */
   readonly family?: true;
   /** Counts in a line that is a notice too. */
