@@ -30,7 +30,7 @@ export class Haystack {
   }
 
   #has(word: string): boolean {
-    if (this.#triples[slot(word, 0)] === 0 || this.#triples[slot(word, word.length - 3)] === 0) return false;
+    for (let i = 0; i + 2 < word.length; i++) if (this.#triples[slot(word, i)] === 0) return false;
     const before = this.#known.get(word);
     if (before !== undefined) return before;
     const found = this.#text.includes(word);

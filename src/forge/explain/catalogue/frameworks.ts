@@ -10,10 +10,10 @@ const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
 const GPU_PROGRAM = /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
 
-/** A crash counts where such a program is named on its line or on one of the three before it. */
+/** A crash counts where such a program is named before it: on its line or on one of the three above. The look back comes last, it costs most. */
 const near = (crash: RegExp) =>
   symptom(
-    new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'),
+    new RegExp(`(?:${crash.source})(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})`, 'i'),
     new RegExp(crash.source, 'i'),
   );
 
