@@ -51,6 +51,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
       ),
       capture(/Failed to build `?(?<package>[\w-]+)[\s\S]{0,400}No module named '(?<module>torch)'/i),
+      capture(/`(?<package>[\w-]+)[^`\n]*` depends on `(?<module>\w+)`, but doesn't declare it as a build dependency/),
     ],
     explains: ['framework-missing', 'build-failed'],
     cause: ({ got }) =>

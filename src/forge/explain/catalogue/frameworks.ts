@@ -26,6 +26,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(
         /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
+      capture(/Device API (?:gpu|cuda) is not enabled/i),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
@@ -64,7 +65,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       symptom(

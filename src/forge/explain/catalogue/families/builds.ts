@@ -25,8 +25,8 @@ export const builds: readonly Family[] = [
   {
     code: 'device-mismatch',
     subject:
-      /\bsame device\b|expected device \S+ but got|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
-    trouble: /\b(?:should|must|expected|be on|found|got)\b/i,
+      /\bsame device\b|expected device \S+ but got|expects device type: \w+ but|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
+    trouble: /\b(?:should|must|expected|be on|found|got|but|cannot|can't)\b/i,
   },
   {
     code: 'half-on-cpu',
@@ -179,7 +179,7 @@ export const builds: readonly Family[] = [
     code: 'xformers-mismatch',
     subject: /xformers/i,
     trouble:
-      /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build/i,
+      /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build|\binstalled correctly\b/i,
   },
   {
     code: 'xformers-operator',

@@ -57,7 +57,7 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'llama-failed',
-    subject: /^(?!.*(?:invalid|unknown) argument).*(?:gguf|llama_model|llama_load)/i,
+    subject: /^(?!.*(?:(?:invalid|unknown) argument|custom_nodes)).*(?:gguf|llama_model|llama_load)/i,
     trouble: /\b(?:fail\w*|error|unable)\b/i,
   },
   {
@@ -95,7 +95,7 @@ export const programs: readonly Family[] = [
   {
     code: 'torch-no-gpu',
     subject:
-      /is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees|^\s*(?:GPU|CUDA device)s? ?[:=]/i,
+      /^(?!.*\bmake sure\b).*(?:is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees)|^\s*(?:GPU|CUDA device)s? ?[:=]/i,
     trouble: /\b(?:False|No|none|not)\b/i,
   },
   {
@@ -150,7 +150,7 @@ export const programs: readonly Family[] = [
   {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*/i,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*/i,
     trouble: /\b(?:error|failed|failure|exception|not configured|cannot|fail to launch)\b|system_error/i,
   },
 ];
