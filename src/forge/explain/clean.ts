@@ -42,7 +42,7 @@ function lastWritten(line: string): string {
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|^\s*[✓✔]|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =

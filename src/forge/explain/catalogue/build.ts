@@ -316,6 +316,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(
         /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
+      phrase(/\bUnknown compute capability\b/i),
       capture(/_get_cuda_arch_flags[\s\S]{0,160}?IndexError: list index out of range/),
     ],
     explains: ['build-failed'],

@@ -78,6 +78,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(/clBuildProgram failed|CL_BUILD_PROGRAM_FAILURE|(?<!PI_ERROR_)\bBUILD_PROGRAM_FAILURE/),
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/\d+ errors? detected in the compilation of "(?<file>[^"\n./\\]+)"/),
+      phrase(/failed to legalize operation '(?:tt|ttg|nvgpu|gpu|llvm)\.\w+'/),
       capture(/Unresolved extern function|Failed in cuda mode pipeline/i),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
