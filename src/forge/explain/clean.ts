@@ -42,11 +42,11 @@ function lastWritten(line: string): string {
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|^\s*[✓✔]|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|\[W socket\.cpp[^\n]*\berrno: 97\b|^\s*[✓✔]|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =
-  /\byou can ignore this (?:warning|message)\b|\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
+  /\byou can ignore this (?:warning|message)\b|\b[Uu]sing default\b|\b[Pp]erformance (?:might|may|will) be\b|\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
 
 /**
  * A compiler or a linker speaks. What it says is about the source, whatever names stand in it; only classes of builds take such

@@ -152,7 +152,7 @@ export const buildClasses: readonly ErrorClass[] = [
         /CUDA_PATH[^\n]{0,30}(?:is not set|not found)|Neither CUDA_HOME nor|cannot find (?:the )?CUDA (?:toolkit|installation)/i,
       ),
       code(
-        /fatal error: ['"]?(?:cuda\w*|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
+        /fatal error: ['"]?(?:cuda\w*|driver_types|vector_types|math_constants|device_launch_parameters|device_functions|host_defines|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
       ),
     ],
     explains: ['build-failed', 'deepspeed-op'],

@@ -68,6 +68,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
+      weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
       symptom(
         /\bonly (?:available|runs?|works?) (?:on|with) (?:a )?(?:CUDA|GPU)\b|\bGPU is (?:required|needed|necessary)\b|\b(?:must|can only) (?:be run|run) on (?:a )?(?:CUDA|GPU)/i,
       ),

@@ -158,6 +158,7 @@ export const toolClasses: readonly ErrorClass[] = [
         /Model architectures? \[[^\]\n]*\] (?:(?:are|is) not supported|failed to be inspected)|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
       ),
       capture(/(?<name>\w+_(?:fwd|bwd|cuda|kernel|forward|backward))\(\): incompatible function arguments/),
+      capture(/(?<module>\w+)==\S+ is used but incompatible/),
       capture(/Unknown quantization method: (?<name>\w+)\. Must be one of/),
       phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(

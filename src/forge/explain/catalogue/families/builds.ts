@@ -189,6 +189,13 @@ export const builds: readonly Family[] = [
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
   {
     code: 'extension-missing',
+    subject:
+      /\b(?:apex|transformer[ _]engine|flashinfer|deep_?gemm|deep_?ep|mamba_ssm|causal_conv1d|spconv|tinycudann|pytorch3d|detectron2|mmcv|natten|sageattention|torch_(?:scatter|sparse|cluster)|nvdiffrast|gsplat|kaolin|faiss)\b/i,
+    trouble:
+      /\b(?:was|is|were|are|be) (?:not |required|needed)|\bnot (?:be )?(?:found|installed|available|imported)\b|\bplease (?:re)?install\b/i,
+  },
+  {
+    code: 'extension-missing',
     subject: /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so/i,
     trouble: ABSENT,
   },

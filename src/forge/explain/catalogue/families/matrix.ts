@@ -186,6 +186,10 @@ const SPEAKERS: readonly Speaker[] = [
     kinds: { ...CRASH, memory: 'oom', none: 'tf-no-gpu' },
   },
   {
+    voice: /\bcuda\w*|\bGPU\b|\bVRAM\b/i,
+    kinds: { memory: 'oom' },
+  },
+  {
     voice: /\bcuda\w*|\bcu(?:blas|dnn|fft|rand|sparse|solver)\w*|\btorch\b|\bnvidia\b/i,
     kinds: { crash: 'native-crash', arch: 'no-kernel-image', unbuilt: 'not-compiled-cuda' },
   },
