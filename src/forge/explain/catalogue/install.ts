@@ -299,7 +299,7 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'A package was built for another NumPy',
     patterns: [
       capture(/compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i),
-      phrase(/_ARRAY_API not found/),
+      phrase(/_ARRAY_API not found|module compiled against API version 0x\w+ but this version of numpy is/i),
       phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
       capture(
         /module 'numpy' has no attribute '(?<name>bool8|float_|complex_|unicode_|string_|NaN|Inf|infty|product|cumproduct|row_stack|in1d|trapz|alltrue|sometrue|round_|asfarray|mat|sctypes)'|`?np\.(?<removed>\w+)`? was removed in the NumPy 2\.0 release/i,
