@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
+import { within } from '../../test/support/time.ts';
 import { withDeadline } from '../governor/recovery/deadline.ts';
 import type { Tensor } from '../index.ts';
 import { ComputeError } from './errors.ts';
@@ -33,7 +34,7 @@ describe('calls at the same time', () => {
     for (const set of sets) sequential.push(await read(set));
     const start = performance.now();
     const together = await Promise.all(sets.map(read));
-    expect(performance.now() - start).toBeLessThan(5000);
+    expect(performance.now() - start).toBeLessThan(within(5000));
     expect(together).toEqual(sequential);
     await gpu.dispose();
   });
@@ -93,11 +94,11 @@ describe('calls at the same time', () => {
     const t = await gpu.transferToGPU(values(100));
     let fired = 0;
     const timer = setInterval(() => fired++, 10);
-    const end = performance.now() + 500;
-    while (performance.now() < end) await call(gpu, t);
+    // None ever fires if the loop never turns.
+    const end = performance.now() + within(500);
+    while (fired < 3 && performance.now() < end) await call(gpu, t);
     clearInterval(timer);
-    // Fifty on an idle machine, few on a busy one; none if the loop never turns.
-    expect(fired).toBeGreaterThanOrEqual(3);
+    expect(fired).toBe(3);
   });
 
   it('reset every few calls, a loop stays right and leaves nothing behind', async () => {
