@@ -5,7 +5,7 @@ import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts
 import { within } from '../../test/support/time.ts';
 import { withDeadline } from '../governor/recovery/deadline.ts';
 import type { Tensor } from '../index.ts';
-import { ComputeError } from './errors.ts';
+import { ComputeError, DisposedError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
 
 function random(seed: number): (below: number) => number {
@@ -83,6 +83,28 @@ describe('calls at the same time', () => {
       expect(fake.device().counters().live).toBe(0);
     },
   );
+
+  it.each<[string, (gpu: GPUCompute, t: Tensor) => Promise<unknown>]>([
+    ['an upload', (gpu) => gpu.transferToGPU(values(100))],
+    ['a batch', (gpu, t) => gpu.processBatch([t], (x) => x.add(1))],
+  ])('%s that ends after its facade was disposed of leaves nothing behind', async (_name, call) => {
+    const fake = fakeGpu();
+    // The devices stay open: they may be those of others too.
+    const { gpu, devices } = facade(fake, { owned: false });
+    const t = await gpu.transferToGPU(values(100));
+    let arrive = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const mark = { done: () => false, whenDone: () => arrived, since: () => null };
+    Object.assign(fake.device(), { mark: () => mark });
+    const underWay = call(gpu, t).catch((e: unknown) => e);
+    await gpu.dispose();
+    arrive();
+    expect(await underWay).toBeInstanceOf(DisposedError);
+    expect(fake.device().counters().live).toBe(0);
+    await devices.dispose();
+  });
 
   it.each<[string, (gpu: GPUCompute, t: Tensor) => Promise<unknown>]>([
     ['uploads', async (gpu) => (await gpu.transferToGPU(values(10))).dispose()],
