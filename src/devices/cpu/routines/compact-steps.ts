@@ -86,11 +86,18 @@ class Steps {
   count(): void {
     const c = this.#f.code;
     const { at, end, notes, i } = this.#l;
-    c.i32(0).set(i);
-    this.#whole(16);
-    this.#while(16, () => {
-      this.#flags().op('i32.popcnt').get(i).op('i32.add').set(i);
+    const sum = this.#eightLocal;
+    c.i32(0).set(i).v128(zero).set(sum);
+    this.#whole(stretch);
+    this.#while(stretch, () => {
+      // Comparisons are -1 where they hold: four of them fit a byte, and bytes are added in pairs.
+      for (let k = 0; k < stretch; k += 16) {
+        c.get(at).mem('v128.load', k, 0).v128(zero).op('i8x16.ne');
+        if (k > 0) c.op('i8x16.add');
+      }
+      c.ops('i16x8.extadd_pairwise_i8x16_s', 'i32x4.extadd_pairwise_i16x8_s').get(sum).op('i32x4.add').set(sum);
     });
+    for (let lane = 0; lane < 4; lane++) c.get(i).get(sum).lane('i32x4.extract_lane', lane).op('i32.sub').set(i);
     rising(
       c,
       at,
