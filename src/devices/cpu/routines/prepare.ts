@@ -10,6 +10,7 @@ import { prepareMatmul } from './matmul.ts';
 import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
 import { prepareSort } from './sort/index.ts';
+import { prepareSelect } from './sort/select.ts';
 
 export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas | null): CpuProgram {
   switch (routine.op) {
@@ -33,9 +34,10 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas 
       return prepareCompact(routine, engine);
     case 'products':
       throw new Error(`cpu: ${routine.name}: lists of products are not among the capabilities`);
+    case 'topk':
+      return prepareSelect(routine, engine);
     case 'rows':
     case 'attention':
-    case 'topk':
       throw new Error(`cpu: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       throw new DeviceUnavailable({
