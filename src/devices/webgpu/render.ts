@@ -40,6 +40,7 @@ export function render(
     case 'scatter':
       return renderScatter(work, traits);
     case 'products':
+    case 'compact':
       return needed<PassPlan>(null, work);
     case 'rows':
       for (const { kernel } of work.stages) checkPositions(kernel);
