@@ -17,7 +17,7 @@ export interface Group {
   space: readonly number[];
 }
 
-const routines = new Set<Vertex['op']>(['matmul', 'attention', 'scan', 'sort', 'topk', 'scatter']);
+const routines = new Set<Vertex['op']>(['matmul', 'attention', 'scan', 'sort', 'topk', 'scatter', 'fourier']);
 export const isRoutine = (v: Vertex): boolean => routines.has(v.op);
 
 export interface Limits {

@@ -128,7 +128,7 @@ class Cpu implements CpuDevice {
       dtypes: new Set(dtypes),
       native: cpuNative,
       skipsArms: true,
-      routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
+      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'fourier']),
       matmulEpilogue: false,
       valueSorts: true,
       maxBuffers,

@@ -22,9 +22,10 @@ function itemOf(step: Kernel | Routine): WorkItem {
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
 }
 
-/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is products. */
+/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is products, a transform arithmetic. */
 function classOf({ op }: Routine): WorkItem['class'] {
   if (op === 'rows' || op === 'topk') return 'reduce';
+  if (op === 'fourier') return 'heavy';
   return op === 'products' || op === 'attention' ? 'matmul' : op;
 }
 
@@ -58,6 +59,8 @@ function routineElements(r: Routine): number {
     case 'rows':
     case 'topk':
       return r.rows * r.columns;
+    case 'fourier':
+      return r.rows * r.length;
     case 'raw':
       return r.outputs.reduce((n, o) => n + o.elements, 0);
     default:

@@ -5,6 +5,7 @@ import type { Routine } from '../../../kernel/kernel.ts';
 import type { Blas } from '../blas.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
+import { prepareFourier } from './fourier/index.ts';
 import { prepareMatmul } from './matmul.ts';
 import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
@@ -28,6 +29,8 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas 
       return prepareScan(routine, engine);
     case 'scatter':
       return prepareScatter(routine, engine);
+    case 'fourier':
+      return prepareFourier(routine, engine);
     case 'products':
       throw new Error(`cpu: ${routine.name}: lists of products are not among the capabilities`);
     case 'rows':

@@ -86,6 +86,8 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
       return scatterRecipe(routine, target);
     case 'rows':
       return rowsRecipe(routine, target);
+    case 'fourier':
+      throw new Error(`cuda: ${routine.name}: transforms are not among the capabilities`);
     case 'raw':
       return rawRecipe(routine);
     default:
