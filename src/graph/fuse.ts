@@ -18,7 +18,16 @@ export interface Group {
   space: readonly number[];
 }
 
-const routines = new Set<Vertex['op']>(['matmul', 'attention', 'scan', 'sort', 'topk', 'scatter', 'compact']);
+const routines = new Set<Vertex['op']>([
+  'matmul',
+  'attention',
+  'scan',
+  'sort',
+  'topk',
+  'scatter',
+  'compact',
+  'fourier',
+]);
 export const isRoutine = (v: Vertex): boolean => routines.has(v.op);
 
 export interface Limits {

@@ -128,7 +128,7 @@ class Cpu implements CpuDevice {
       dtypes: new Set(dtypes),
       native: cpuNative,
       skipsArms: true,
-      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'topk', 'compact']),
+      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'topk', 'compact', 'fourier']),
       matmulEpilogue: false,
       valueSorts: true,
       selectsAnywhere: true,
