@@ -25,6 +25,7 @@ import {
   type WorkerOptions,
 } from '../transport.ts';
 import { checkAnswers, loadPackages, type Packages, type Redis } from './connect.ts';
+import { gathered } from './gathered.ts';
 import { RedisJob, statusOf } from './job.ts';
 import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
@@ -133,7 +134,7 @@ class RedisTransport implements Transport {
       .exec();
     const own = { id, needs, attempts, known, apart: known || overflow !== undefined || stragglers !== '' };
     const handle = new RedisJob(this.#queue, id, needs);
-    let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
+    let index = 0;
     /** Bulks that Redis takes while the next one is put together. */
     const adding: Promise<void>[] = [];
     /** False if nobody wants more. */
@@ -146,16 +147,13 @@ class RedisTransport implements Transport {
       return true;
     };
     try {
-      for await (const input of chunks) {
+      for await (const list of gathered(chunks, bulk)) {
         this.#check('submit');
-        batch.push(describe(checked, index++, input));
-        if (batch.length < bulk) continue;
+        const described = list.map((input) => describe(checked, index++, input));
         if (adding.length === mostAdding) await adding.shift();
         // A source that never ends is left when nobody wants its chunks any more.
-        if (!(await add(batch))) return handle;
-        batch = [];
+        if (!(await add(described))) return handle;
       }
-      if (!(await add(batch))) return handle;
       await Promise.all(adding);
     } catch (error) {
       // Half a job would never end.
