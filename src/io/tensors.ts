@@ -2,8 +2,8 @@
 
 import { importNode } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
+import { fileSystem, replaceFile } from '../base/whole-file.ts';
 import { aborted, type Runtime, type Tensor, type WaitOptions } from '../index.ts';
-import { fileSystem, replaceFile } from './files.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, type NpzOptions, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
@@ -140,7 +140,11 @@ async function save(bytes: Uint8Array, path: string | URL | undefined, { signal 
   if (path === undefined) return bytes;
   const { fileURLToPath } = (await importNode('url')) as typeof import('node:url');
   const name = path instanceof URL ? fileURLToPath(path) : path;
-  await stoppable(`writing ${name}`, signal, replaceFile(name, bytes, signal));
+  await stoppable(
+    `writing ${name}`,
+    signal,
+    replaceFile(name, (file) => file.writeFile(bytes, { signal })),
+  );
   return bytes;
 }
 

@@ -22,7 +22,7 @@ import {
   TensorMemoryPool,
 } from '../../src/field/index.ts';
 import { layoutOf } from '../../src/field/layout.ts';
-import { type LoopClock, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
+import { type LoopClock, type LoopOptions, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
 import { resolveSettings, settingNames, settingRows, variableOf } from '../../src/field/settings.ts';
 import { createRuntime, DeviceUnavailable, DisposedError } from '../../src/index.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
@@ -130,6 +130,33 @@ describe('a loop', () => {
     await expect(field.loop({ hz: 10, source: () => new Float32Array(9), sink: () => {} })).rejects.toThrow(
       FieldInputError,
     );
+  });
+});
+
+describe('a signal ends a loop', () => {
+  const never = new Promise<never>(() => {});
+  it.each<[string, Partial<LoopOptions>]>([
+    ['between two ticks that are minutes apart', { hz: 0.01 }],
+    ['whose next tick is further away than a timer can wait', { hz: 1e-9 }],
+    ['whose source does not answer', { source: () => never }],
+    ['whose sink does not answer', { sink: () => never }],
+  ])('%s', async (_, options) => {
+    await using field = await make();
+    const end = new AbortController();
+    const warned: Error[] = [];
+    const warn = (w: Error): unknown => warned.push(w);
+    process.on('warning', warn);
+    setTimeout(() => end.abort(), 20);
+    const report = await field.loop({
+      hz: 10,
+      source: () => [...input],
+      sink: () => {},
+      signal: end.signal,
+      ...options,
+    });
+    process.off('warning', warn);
+    expect(report.ended).toBe('signal');
+    expect(warned).toEqual([]);
   });
 });
 
