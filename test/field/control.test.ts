@@ -1,6 +1,7 @@
 // What a field promises around its cycles: loops with deadlines, devices with reasons, checks and benchmarks that can fail, names.
 
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { chooseDevice } from '../../src/field/device.ts';
 import {
   batchedGradientExtraction,
   checkField,
@@ -24,7 +25,7 @@ import {
 import { layoutOf } from '../../src/field/layout.ts';
 import { type LoopClock, type LoopOptions, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
 import { resolveSettings, settingNames, settingRows, variableOf } from '../../src/field/settings.ts';
-import { createRuntime, DeviceUnavailable, DisposedError } from '../../src/index.ts';
+import { createRuntime, DeviceUnavailable, DisposedError, type Runtime } from '../../src/index.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 
 afterAll(closeAll);
@@ -209,6 +210,10 @@ describe('the factory', () => {
     await using cpu = await createRuntime({ devices: ['cpu'] });
     await using auto = await createField({ ...small, runtime: cpu });
     expect(auto.choice).toEqual({ device: 'cpu', reason: 'there is no GPU' });
+    const closed = { id: 'cuda', open: false, reason: 'no driver' };
+    const host = { devices: () => [closed, { id: 'cpu', open: true }], device: () => ({ caps: { host: true } }) };
+    const { reason } = await chooseDevice(host as unknown as Runtime, {}, async () => null);
+    expect(reason).toBe('no GPU can be used (cuda: no driver)');
     for (const asked of [
       { forceGPU: true },
       { device: 'gpu' },
