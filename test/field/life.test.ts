@@ -95,7 +95,10 @@ describe.each(kinds)('a field on %s', (kind) => {
       expect({ ...b.state, timestamp: 0, cycleTimeMs: 0 }).toEqual({ ...a.state, timestamp: 0, cycleTimeMs: 0 });
     }
     expect(await hashOf(loaded)).toBe(await hashOf(field));
-    expect(await readdir(folder).then((f) => f.filter((n) => n.endsWith('.part')))).toEqual([]);
+    // Two at once are two whole files, of which the later one stays.
+    await Promise.all([field.save(file), field.save(file), field.save(file)]);
+    await (await Field.load(file, { runtime: field.runtime })).dispose();
+    expect(await readdir(folder).then((f) => f.filter((n) => n.endsWith('.tmp')))).toEqual([]);
   });
 
   it('refuses bad inputs and stays as it is', async () => {
@@ -268,6 +271,12 @@ describe('saving by itself', () => {
       again.autosave(null);
       await vi.waitFor(() => expect(errors[0]).toMatch(/could not be written/), within(2000));
       expect(() => again.autosave({ folder: own, keep: 0 })).toThrow(/keep is 0/);
+      // Another run in the same folder: its files are the newest, though they are of earlier cycles.
+      const anew = await createField({ runtime: rt, device: 'cpu', ...small });
+      anew.autosave({ folder: own, keep: 2 });
+      await anew.step(input(0));
+      await anew.dispose();
+      expect((await readdir(own)).sort()).toEqual(['cycle-000000001.gfield', 'cycle-000000010.gfield']);
     } finally {
       await rm(own, { recursive: true });
     }
