@@ -72,6 +72,7 @@ describe('the catalogue', () => {
       expect(texts, `${row.code} needs three texts`).toBeGreaterThanOrEqual(3);
       const empty = {
         got: {},
+        line: '',
         facts: undefined,
         resolve: () => undefined,
         software: undefined,
@@ -173,6 +174,16 @@ describe('truncated texts', () => {
       if (['not-compiled-cuda', 'nvcc-mismatch', 'build-needs-torch'].includes(code)) continue;
       expect(codes(near)[0]).toBe(code);
     }
+  });
+});
+
+describe('a large log', () => {
+  it('does not join lines that stood far from each other', () => {
+    const plain = (count: number): string[] => Array.from({ length: count }, (_, i) => `step ${i} loss 0.43`);
+    const lines = ['warning: slow disk', 'a', 'b', 'c', 'loading torch 2.9.0', ...plain(100)];
+    const crash = 'Segmentation fault (core dumped)';
+    expect(codes([...lines, crash, ...plain(3000)].join('\n'))).toEqual([]);
+    expect(codes([...lines, 'torch: loading kernels', crash, ...plain(3000)].join('\n'))).toEqual(['native-crash']);
   });
 });
 

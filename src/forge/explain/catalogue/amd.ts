@@ -30,7 +30,7 @@ export const amdClasses: readonly ErrorClass[] = [
       capture(
         /(?:Cannot find CO in the bundle|Missing CO for these ISAs|No compatible code objects found for:?)[^\n]*?(?<gfx>gfx[0-9a-f]{3,4})?/i,
       ),
-      phrase(/Unable to find code object for all current devices/i),
+      phrase(/Unable to find code object for all current devices|(?:GPU|card|device) is not supported by ROCm/i),
     ],
     explains: ['build-failed', 'triton-old', 'kernel-source', 'cuda-invalid-value', 'no-kernel-image'],
     cause: (context) =>
@@ -70,6 +70,9 @@ export const amdClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/hsa api call failure[^\n]*?(?:Call returned (?<status>\d+|HSA_\w+)|$)/im),
       phrase(/No HIP GPUs are available/i),
+      phrase(
+        /Module (?:amdgpu|amdkfd) not found|could not insert '(?:amdgpu|amdkfd)'|adding custom device "\/dev\/kfd"|\/dev\/kfd[^\n]*: no such file/i,
+      ),
       code(/hipErrorNoDevice/),
       phrase(
         /ROCk module is NOT loaded|kfd not supported on this ASIC|KFD is not (?:loaded|available)|skipped device [0-9a-f:]+, PCI rejects atomics/i,

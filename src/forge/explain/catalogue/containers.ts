@@ -48,6 +48,7 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: (?:no such file|not found)/i,
       ),
+      phrase(/The NVIDIA Driver was not detected\. +GPU functionality will not be available/i),
       phrase(/NVIDIA Container Runtime Hook directly[^\n]*is not supported/i),
       phrase(/unknown flag: --gpus|runtime "?nvidia"? (?:is )?not found/i),
       capture(
@@ -94,6 +95,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /nvidia-container-cli: requirement error: unsatisfied condition: (?:cuda|brand|driver)\s*[>=]+\s*(?<cuda>[\d.]+)/i,
       ),
       capture(/nvidia-container-cli: (?<kind>\w+) error: (?<what>[^\n]+)/i),
+      phrase(/Could not find any (?:nv|NVIDIA|rocm|ROCm) (?:files|libraries) on this host/),
       phrase(/dxcore initialization failed|WSL environment detected but no adapters were found/i),
       capture(
         /failed to (?:initialize|create) (?:NVML|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
@@ -192,6 +194,10 @@ export const containerClasses: readonly ErrorClass[] = [
       ),
       capture(
         /(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]*(?:toolkit|driver|plugin|operator|dcgm|exporter|validator|feature|manager)[\w-]*)\s+\d+\/\d+\s+(?<status>CrashLoopBackOff|Init:\S+|Error|\w*ImagePull\w*|Pending|Unknown|OOMKilled)/i,
+      ),
+      capture(/^\s*(?:[\w-]+\s+)?(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]+)\s+[1-9]\d*\s+\d+\s+(?<status>0)\s+\d+\s+0\s/m),
+      phrase(
+        /error (?:starting|getting) plugins: |failed to construct NVML resource managers|UnexpectedAdmissionError[^\n]*(?:nvidia|amd|intel|gpu)/i,
       ),
       phrase(/If this is a GPU node, did you/i),
       phrase(

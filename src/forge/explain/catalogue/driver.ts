@@ -145,6 +145,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
+      phrase(
+        /Windows has stopped this device because it has reported problems|\b(?:device|driver|graphics|display|GPU|adapter)\b[^\n]{0,80}\(Code (?:10|12|31|43)\)/i,
+      ),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(
         /\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)|wait on fence NVIDIA\S* timed out/i,

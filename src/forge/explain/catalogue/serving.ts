@@ -209,7 +209,7 @@ export const servingClasses: readonly ErrorClass[] = [
     title: 'llama.cpp stopped at a check of its own',
     patterns: [
       symptom(/GGML_ASSERT(?:\(|: )(?<check>[^\n]{0,120})/),
-      symptom(/ggml[\w/.-]*\.(?:cu|c|cpp|cuh|m):\d+: (?<check>fatal error|not implemented|CUDA error)/i),
+      symptom(/ggml[\w/.-]*\.(?:cu|c|cpp|cuh|m|h):\d+: (?!\d|\s*(?:warning|note|error)\b)(?<check>[^\n]{1,120})/i),
       weak(/ggml_\w+_compute_forward: (?<check>\w+) failed|ggml_abort|ggml_backend_\w+: (?<failed>[^\n]*failed)/i),
     ],
     cause: ({ got }) =>

@@ -27,7 +27,7 @@ export const graphics: readonly Family[] = [
       /^(?!.*(?:device type at start of|vulkan\/\w+\.h\w*\b)).*(?:\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device|cmd)\w+)/,
     trouble: FAULT,
   },
-  { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
+  { code: 'webgpu-failed', subject: /\b_?wgpu[A-Z]?\w*|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
   {
     code: 'opencl-none',
     subject: /opencl/i,

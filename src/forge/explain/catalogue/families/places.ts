@@ -18,7 +18,7 @@ export const places: readonly Family[] = [
   },
   {
     code: 'secure-boot',
-    subject: /secure ?boot|module verification|MOK\b/i,
+    subject: /^(?!.*\bnot enabled\b).*(?:secure ?boot|module verification|MOK\b)/i,
     trouble: /\b(?:fail\w*|reject\w*|denied|required|not|tainting)\b/i,
   },
   {
@@ -29,13 +29,13 @@ export const places: readonly Family[] = [
   {
     code: 'smi-no-comm',
     subject:
-      /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
+      /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:(?:kernel )?modules?|kernel drivers?)/i,
     trouble: /\b(?:not (?:found|loaded)|failed|cannot|error|missing|unable)\b/i,
   },
   {
     code: 'driver-packages',
     subject:
-      /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)|\b(?:lib|xorg-x11-drv-|akmod-|kmod-)?(?:nvidia|cuda)-?[\w.:-]*|\brocm-\w+|\bamdgpu-\w+/i,
+      /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)|\b(?:lib|xorg-x11-drv-|akmod-|kmod-)?(?:nvidia|cuda)-?[\w.:-]*|\broc[mk]-\w+|\bamdgpu-\w+|\bintel-(?:opencl|level-zero|gpu|i915)[\w-]*/i,
     trouble:
       /\b(?:unmet|held broken|broken packages|no installation candidate|unable to (?:find a match|locate package|correct problems)|no match for argument|target not found|no package \S+ available|has no candidate|unsatisfied dependenc\w+|conflicting requests|file conflicts?)\b|dpkg[^\n]*error|sub-process[^\n]*error code/i,
   },
