@@ -161,6 +161,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'WebGPU finds no adapter',
     patterns: [
       symptom(/WebGPU has been disabled via blocklist|^\s*WebGPU: (?:Disabled|Unavailable)/im),
+      capture(/Unable to find a GPU! Make sure you have installed/i),
       phrase(/panicked at [^\n]*Unable to find a GPU|a suitable graphics adapter or device could not be found/i),
       phrase(
         /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,

@@ -253,6 +253,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
       symptom(/\berror in LoadLibrary[AW]?\b/),
+      symptom(/\[WinError 3\][^\n]*/, /add_dll_directory/),
       phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),
     ],
     unless: /onnxruntime_providers|LoadLibrary failed/i,

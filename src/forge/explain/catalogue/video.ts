@@ -103,6 +103,7 @@ export const videoClasses: readonly ErrorClass[] = [
       symptom(
         /\bgst(?:Decoder|Camera|BufferManager|Encoder) +-- +failed[^\n]*|from NVMM buffer|nvarguscamerasrc[^\n]*(?:error|failed)/i,
       ),
+      symptom(/\*\* ERROR: <\w+:\d+>: (?:Failed to create|create_\w+ failed)[^\n]*/),
       symptom(/Failed to create CaptureSession|No cameras available|Error generated\. [\w/.]*(?:argus|gstnv)\w*/i),
     ],
     cause: () =>

@@ -1,11 +1,11 @@
 // Where a program runs: kernel modules, driver packages, containers, Kubernetes, WSL.
 
 import type { Family } from './types.ts';
-import { FAILED, FAULT } from './words.ts';
+import { FAULT, REFUSED } from './words.ts';
 
 /** Kubernetes has words of its own for a pod that does not run. */
 const K8S = new RegExp(
-  `${FAILED.source}|CrashLoopBackOff|ImagePullBackOff|\\bPending\\b|Init:Error|FailedScheduling`,
+  `${REFUSED.source}|CrashLoopBackOff|ImagePullBackOff|\\bPending\\b|Init:Error|FailedScheduling`,
   'i',
 );
 
@@ -48,7 +48,7 @@ export const places: readonly Family[] = [
   {
     code: 'docker-nvidia-cli',
     subject: /\bnvc\.c\b|nvidia-container|libnvidia-container|nvidia-ctk|\bdriver\.c:\d+\] could not start driver/i,
-    trouble: FAILED,
+    trouble: REFUSED,
   },
   {
     code: 'docker-nvidia-cli',
@@ -58,6 +58,6 @@ export const places: readonly Family[] = [
   {
     code: 'wsl-lib',
     subject: /\bdxgk\w*|\bdxcore\b|\/dev\/dxg\b|\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i,
-    trouble: FAILED,
+    trouble: REFUSED,
   },
 ];

@@ -1,7 +1,7 @@
 // Programs and frameworks that name their own trouble; the widest subjects come last.
 
 import type { Family } from './types.ts';
-import { ABSENT, FAILED } from './words.ts';
+import { ABSENT, FAILED, REFUSED } from './words.ts';
 
 export const programs: readonly Family[] = [
   {
@@ -126,8 +126,8 @@ export const programs: readonly Family[] = [
     subject: /\bnvml\w*|NVMLError\w*|NVML_ERROR_\w+/i,
     trouble: /\b(?:error|failed|failure|not supported|invalid|unknown|can't|cannot)\b|Error/i,
   },
-  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: FAILED },
-  { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: FAILED },
+  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: REFUSED },
+  { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: REFUSED },
   {
     code: 'cuda-lib-missing',
     subject: /\bCUDA\b(?! error)/,
