@@ -167,6 +167,9 @@ export const amdClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/\bamdgpu: Unknown symbol \w+|cannot find (?:ROCm device library|HIP runtime|rocm installation)/i),
       code(/hipErrorInsufficientDriver/),
+      phrase(
+        /(?:ROCm|HIP)[^\n]{0,30}requires (?:an? |the )?(?:newer )?amdgpu|Unsupported (?:amdgpu )?driver version[^\n]*ROCm/i,
+      ),
       phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
       capture(
         /libamdhip64\.so\.(?<hip>\d+): cannot open|lib(?:rocblas|hipblas\w*|MIOpen|rccl|hsa-runtime64|amd_comgr|roctx64|hipfft|rocsolver)\.so[.\d]*: cannot open/i,

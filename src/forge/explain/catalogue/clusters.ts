@@ -17,10 +17,8 @@ export const clusterClasses: readonly ErrorClass[] = [
       capture(/\bgres\.conf\b[^\n]*(?:duplicate|can't stat|No such file|invalid|fatal|error)[^\n]*/i),
       capture(/can't stat gres\.conf file (?<device>\S+)/i),
       symptom(/\b(?:slurm\w*|srun|sbatch|salloc): (?:error|fatal): [^\n]*\b(?:gres|gpus?|nvml|rsmi|tres)\b[^\n]*/i),
-      phrase(
-        /Requested node configuration is not available|QOSMaxGRES\w*|AssocGrp(?:GRES|Gres|GPU)\w*/,
-        /\bgres\b|\bgpus?\b/i,
-      ),
+      phrase(/Requested node configuration is not available/, /\bgres\b|\bgpus?\b/i),
+      phrase(/\b(?:QOS(?:Max|Grp|Min)|Assoc(?:Max|Grp))\w*(?:GRES|Gres|GPU)\w*/),
     ],
     explains: ['nvml-failed', 'driver-missing', 'no-devices'],
     cause: ({ got }) =>

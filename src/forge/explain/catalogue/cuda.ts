@@ -199,7 +199,12 @@ export const cudaClasses: readonly ErrorClass[] = [
     code: 'ecc-uncorrectable',
     severity: 'critical',
     title: 'The GPU lost memory contents',
-    patterns: [phrase(/uncorrectable ECC error encountered/i)],
+    patterns: [
+      phrase(/uncorrectable ECC error encountered/i),
+      capture(
+        /Remapping Failure Occurred\s*: *Yes|(?:Remapped Rows|Retired Pages|Page Blacklist|Row Remap\w*)[^\n]*(?:Pending\s*)?: *Yes|Double Bit ECC\s*: *[1-9]\d*/i,
+      ),
+    ],
     cuda: [214, 220],
     cause: () => 'The memory of the GPU had an error that ECC could not repair; results since then cannot be trusted.',
     fix: () => [

@@ -38,6 +38,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
+      phrase(/\bCC version check failed|kernel was (?:built|compiled) with [^\n]{0,60}but the current compiler/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
       phrase(/Module\.symvers file is missing|NVIDIA\s+kernel modules to be built against a configuration/i),
@@ -72,7 +73,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     title: 'The old driver is still in use',
     patterns: [
       capture(/An NVIDIA kernel module '?(?<module>nvidia[\w-]*)'? appears to (?:be )?already (?:be )?loaded/i),
-      capture(/rmmod: ERROR: Module (?<module>nvidia\w*) is in use/i),
+      capture(/\bModule (?<module>nvidia\w*|amdgpu|nouveau) is in use\b/i),
       phrase(/You appear to be running an X server; please exit X/i),
       phrase(/alternate (?:driver )?installation(?: method)? of the (?:NVIDIA )?driver/i),
     ],
@@ -104,6 +105,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia/,
       ),
       capture(named(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
+      capture(
+        named(/conflicts between attempted installs of \S*?(?<package>PACKAGE)|breaks dependency '(?<other>PACKAGE)/),
+      ),
       capture(named(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
       capture(
         named(

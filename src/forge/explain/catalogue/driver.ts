@@ -172,9 +172,11 @@ export const driverClasses: readonly ErrorClass[] = [
     code: 'xid',
     severity: 'critical',
     title: 'The kernel driver reported a GPU event',
-    patterns: [code(/NVRM: Xid \((?<device>[^)]*)\): (?<xid>\d+)/)],
+    patterns: [code(/NVRM: Xid \((?<device>[^)]*)\): (?<xid>\d+)/), code(/\bSXid \((?<device>[^)]*)\): (?<sxid>\d+)/)],
     explains: ['gpu-lost'],
     cause: ({ got }) => {
+      if (got.sxid)
+        return `SXid ${got.sxid} on ${got.device}: an event of an NVSwitch, most often a link or the fabric.`;
       const row = xidRow(Number(got.xid));
       return row
         ? `Xid ${got.xid} on ${got.device}: ${row.meaning}.`

@@ -59,7 +59,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /\bE?GLX?\b|OpenGL|GPU|vulkan|render/i,
       ),
       phrase(
-        /GPU backend could not be initialized|driver with support for OpenGL [\d.]+ or higher is required|requires OpenGL [\d.]+/i,
+        /\bXOpenDisplay\b[^\n]*cannot|GPU backend could not be initialized|driver with support for OpenGL [\d.]+ or higher is required|requires OpenGL [\d.]+|does(?: not|n't) support OpenGL/i,
       ),
       phrase(
         /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
@@ -126,7 +126,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /GPU process (?:was unable to boot|launch failed|isn't usable|exited unexpectedly)|Exiting GPU process due to errors|WebGL hit a snag/i,
       ),
       phrase(
-        /(?:Failed to (?:initialize|create)(?: a| the)?|Error (?:creating|initializing)|Could not (?:initialize|create)(?: a)?) WebGL2?\b|WebGL2? (?:is )?(?:not supported|unavailable|not available|disabled)|does not support WebGL/i,
+        /(?:Failed to (?:initialize|create)(?: a| the)?|Error (?:creating|initializing)|Could not (?:initialize|create)(?: a)?) WebGL2?\b|WebGL2? (?:is )?(?:unsupported|context could not be created|not supported|unavailable|not available|disabled)|does not support WebGL/i,
       ),
       phrase(
         /Passthrough is not supported, GL is|ContextResult::k(?:Fatal|Transient)Failure|GLSurfaceEGL::\w+ failed/i,

@@ -276,7 +276,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Unsupported (?:device|execution provider): "(?<provider>(?!webgpu)\w+)"\. Should be one of/i),
       capture(/Failed to create (?<provider>CUDA|Tensorrt|TensorRT|ROCM|DML)ExecutionProvider/i),
       capture(
-        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>cuda|tensorrt|rocm|shared)/i,
+        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
       ),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),

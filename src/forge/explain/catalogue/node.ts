@@ -21,7 +21,7 @@ export const nodeClasses: readonly ErrorClass[] = [
       phrase(/specified (?:module|procedure) could not be found\.?\s+\\\\\?\\[^\n]*\.node\b/i),
       capture(/(?<file>[\w-]+\.node)\b[^\n]*was compiled against a different Node\.js version/i),
       phrase(/\bNODE_MODULE_VERSION \d+\b/, GPU_ADDON),
-      symptom(/\bERR_DLOPEN_FAILED\b/, GPU_ADDON),
+      symptom(/\bERR_DLOPEN_FAILED\b|\bdlopen\([^)\n]*\.node\b/, GPU_ADDON),
       symptom(
         /\bnode-gyp rebuild failed|\bgyp ERR! (?:build error|configure error|stack Error)|\bcmake-js\b[^\n]*\b(?:error|failed)|\bprebuild-install\b[^\n]*\b(?:error|failed|No prebuilt)|node-pre-gyp (?:ERR!|WARN Tried)/i,
         GPU_ADDON,
@@ -34,7 +34,7 @@ export const nodeClasses: readonly ErrorClass[] = [
         GPU_ADDON,
       ),
     ],
-    explains: ['win-dll', 'build-failed', 'extension-missing', 'tf-no-gpu'],
+    explains: ['win-dll', 'build-failed', 'extension-missing', 'tf-no-gpu', 'ort-failed'],
     cause: ({ got, os }) =>
       os === 'windows'
         ? `${got.package ?? got.file ?? 'The package'} has a compiled part (.node) that was not downloaded or built, or a DLL beside it (CUDA, cuDNN, the Visual C++ runtime) is not found.`

@@ -59,6 +59,10 @@ export const videoClasses: readonly ErrorClass[] = [
         /\b(?:h264|hevc|h265|av1|vp[89]|mjpeg|mpeg2)_(?:vaapi|qsv|amf|nvenc|cuvid|videotoolbox|v4l2m2m)\b[^\n]*(?:fail\w*|error|not supported|unsupported|could not|cannot)/i,
       ),
       symptom(
+        /Impossible to convert between the formats supported by the filter[^\n]*/,
+        /hwaccel|hwupload|cuda|vaapi|qsv|npp/i,
+      ),
+      symptom(
         /No (?:device available|support) for (?:decoder|codec|encoder)[^\n]*(?:type|hwaccel)|Failed setup for format (?:cuda|vaapi|qsv|d3d\w+|vdpau|vulkan|videotoolbox)[^\n]*|hwaccel initiali[sz]ation returned error|Failed to set value '(?:cuda|vaapi|qsv|d3d\w+|vulkan|vdpau|opencl)\b[^\n]*init_hw_device/i,
       ),
       symptom(

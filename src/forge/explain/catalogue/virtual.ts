@@ -11,6 +11,7 @@ export const virtualClasses: readonly ErrorClass[] = [
     title: 'The GPU cannot be handed to the virtual machine',
     patterns: [
       phrase(/\bgroup \d+ is not viable\b|devices within the iommu_group are bound to their vfio/i),
+      capture(/BAR \d+: can't reserve[^\n]*vfio|vfio[^\n]*BAR \d+: can't reserve/i),
       capture(/(?<!vgpu-)\bvfio(?:-pci)?\b[^\n]*(?:fail\w*|error|cannot|can't|busy|not found|No such)[^\n]*/i),
       phrase(
         /Unknown PCI header type '?127'?|no available reset mechanism|IOMMU (?:not detected|(?:is )?not (?:enabled|present|found))|No IOMMU detected/i,

@@ -48,7 +48,7 @@ export const libraries: readonly Family[] = [
     code: 'hip-invalid-fn',
     subject: /\bgfx[0-9a-f]{3,4}\b/,
     trouble:
-      /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
+      /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:[\w-]+ )?(?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
   },
   {
     code: 'amdgpu-old',
