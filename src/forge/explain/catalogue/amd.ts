@@ -41,8 +41,9 @@ export const amdClasses: readonly ErrorClass[] = [
   {
     code: 'hip-perm',
     severity: 'error',
-    title: 'The AMD GPU cannot be opened',
+    title: 'The device file of the GPU cannot be opened',
     patterns: [
+      symptom(/\bamdgpu_(?:device_initialize|get_auth|query_info)\b[^\n]*fail\w*/i),
       capture(/\/dev\/kfd[^\n]*Permission denied|Permission denied[^\n]*\/dev\/(?:kfd|dri)/i),
       capture(
         /Unable to open \/dev\/kfd read-write: (?<why>[^\n]+)|(?:cannot|could not|failed to) open \/dev\/(?:kfd|dri\/renderD\d+)[^\n]*/i,
@@ -55,7 +56,7 @@ export const amdClasses: readonly ErrorClass[] = [
     cause: ({ got }) =>
       got.why && !/permi/i.test(got.why)
         ? `/dev/kfd answers "${got.why}": the kernel driver and the ROCm libraries do not fit, or the GPU is not one that ROCm computes on.`
-        : '/dev/kfd and /dev/dri/renderD* are open to the groups render and video only.',
+        : '/dev/kfd (AMD) and /dev/dri/renderD* (every vendor) are open to the groups render and video only, and are not in a container unless they are passed in.',
     fix: () => [
       asRoot('Join the groups, then log in again.', 'usermod', '-aG', 'render,video', 'YOUR_USER'),
       say('In a container: --device=/dev/kfd --device=/dev/dri --group-add=render --group-add=video.'),

@@ -21,6 +21,29 @@ const named = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAl
 
 export const driverInstallClasses: readonly ErrorClass[] = [
   {
+    code: 'gpu-firmware',
+    severity: 'error',
+    title: 'The kernel driver finds no firmware for the GPU',
+    patterns: [
+      capture(/Direct firmware load for (?<file>(?:amdgpu|radeon|i915|xe|nvidia)\/\S+) failed/i),
+      capture(
+        /\b(?:amdgpu|radeon|i915|xe|nvidia)\b[^\n]*\b(?:GuC|HuC|GSC|GSP|PSP|SMU|microcode|firmware)\b[^\n]*(?:fetch failed|failed to (?:load|fetch)|not found|missing|-ENOENT)[^\n]*/i,
+      ),
+      capture(/\b(?:i915|xe)\b[^\n]*\b(?:GuC|HuC) (?:initialization|init\w*|load) failed[^\n]*/i),
+    ],
+    explains: ['hip-fault', 'hip-none', 'xpu-none', 'gpu-lost'],
+    cause: ({ got }) =>
+      `${got.file ?? 'A file'} of the firmware package is missing or older than the GPU: new cards need a new linux-firmware, also in the image that starts the kernel.`,
+    fix: () => [
+      asRoot(
+        'Update the firmware package: linux-firmware (Debian: firmware-amd-graphics, firmware-misc-nonfree; Fedora: amd-gpu-firmware).',
+      ),
+      asRoot('Rebuild the initial file system, then reboot.', 'update-initramfs', '-u'),
+      run('The kernel must know the GPU too: new cards need a new kernel.', 'uname', '-r'),
+    ],
+    links: ['https://gitlab.com/kernel-firmware/linux-firmware'],
+  },
+  {
     code: 'dkms-build',
     severity: 'error',
     title: 'The kernel module of the driver cannot be built',
@@ -95,6 +118,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
           /\b(?<package>(?:linux-modules-)?PACKAGE) ?: Depends: [^\n]*\bbut [^\n]*(?:is to be installed|is not (?:going to be )?install\w+)/,
         ),
       ),
+      code(named(/needed by the to be installed (?<other>PACKAGE)/)),
       capture(named(/(?<package>PACKAGE) :? ?Depends:/)),
       capture(named(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
       capture(named(/Unable to locate package (?<package>PACKAGE)/)),
@@ -111,7 +135,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(named(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
       capture(
         named(
-          /package (?<package>PACKAGE) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>PACKAGE)/,
+          /package (?<package>PACKAGE) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?:the to be installed )?(?<other>PACKAGE)/,
         ),
       ),
     ],

@@ -142,6 +142,10 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'critical',
     title: 'The driver cannot start the GPU, or lost it',
     patterns: [
+      symptom(
+        /\bAER: [^\n]*\b(?:Uncorrect\w+|Fatal)\b[^\n]*/i,
+        /nvidia|amdgpu|radeon|\bGPU\b|\bVGA\b|\b3D controller/i,
+      ),
       phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),

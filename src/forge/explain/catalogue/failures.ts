@@ -49,6 +49,9 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A call of Metal failed',
     patterns: [
+      phrase(
+        /ggml_metal(?:_device|_library)?_init: error|ggml_metal: error|failed to initialize (?:the )?Metal (?:backend|library)/i,
+      ),
       symptom(/\[metal::\w+\] [^\n]*\b(?:Unable|failed|error)\b|@IOGPU\w+\.cpp:\d+/i),
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
@@ -183,6 +186,9 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The installation of the driver did not finish',
     patterns: [
+      phrase(
+        /\bAMD (?:Software )?Installer\b|\bAdrenalin\b[^\n]{0,40}\b(?:install\w*|fail\w*)|Intel Graphics Installer|driver being installed is not validated for this computer/i,
+      ),
       phrase(
         /NVIDIA Installer (?:cannot continue|failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
       ),

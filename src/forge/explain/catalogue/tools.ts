@@ -15,6 +15,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'NVML refused a question about the GPU',
     patterns: [
+      symptom(/(?:Setting|Changing|Enabling|Disabling|Resetting) [\w ]{3,40} is not supported for GPU/i),
       capture(/NVMLError_(?<why>InvalidArgument|NotSupported|Uninitialized|Unknown|NotFound|Timeout|InUse|Memory)\b/),
       capture(/NVML failed with code (?<why>\w+)|NVML_ERROR_(?<name>NOT_SUPPORTED|INVALID_ARGUMENT|UNKNOWN|NOT_FOUND)/),
       symptom(/\bnvml(?:Device|System|Init)\w*(?:\([^)\n]*\))?[^\n]{0,20}(?:failed|error|returned [1-9])/i),

@@ -53,7 +53,7 @@ export const graphics: readonly Family[] = [
   },
   {
     code: 'mps-op',
-    subject: /\bMPS\b|\bSparseMPS\b/,
+    subject: /\bMPS\b|\bSparseMPS\b|\bMetalDevice\b|\bMetal(?= (?:device|backend))/,
     trouble: /\b(?:not (?:\w+ )?(?:implemented|supported)|could not run|unsupported|only support\w*)\b/i,
   },
   {

@@ -36,7 +36,7 @@ export const libraries: readonly Family[] = [
   {
     code: 'hip-perm',
     subject: /\/dev\/(?:kfd|dri)|\brender group\b/i,
-    trouble: /permission|denied|cannot|failed|no such file/i,
+    trouble: /permission|denied|cannot|failed|no such file|not permitted|\bEPERM\b|\bEACCES\b/i,
   },
   {
     code: 'hip-none',

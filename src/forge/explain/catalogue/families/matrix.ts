@@ -81,7 +81,13 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice: /\bollama\b|\bllama runner\b|\bllm server\b|source=\w+\.go:\d+/i,
-    kinds: { memory: 'oom', timeout: 'ollama-timeout', none: 'ollama-no-gpu', network: 'ollama-down' },
+    kinds: {
+      crash: 'native-crash',
+      memory: 'oom',
+      timeout: 'ollama-timeout',
+      none: 'ollama-no-gpu',
+      network: 'ollama-down',
+    },
   },
   {
     voice:

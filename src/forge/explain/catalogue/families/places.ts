@@ -13,7 +13,7 @@ export const places: readonly Family[] = [
   {
     code: 'dkms-build',
     subject:
-      /\bdkms\b[^\n]*(?:nvidia|amdgpu)|(?:nvidia|amdgpu)[^\n]*\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
+      /^(?!.*(?:find a match|no match for|locate package|target not found)).*(?:\bdkms\b[^\n]*(?:nvidia|amdgpu)|(?:nvidia|amdgpu)[^\n]*\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers)/i,
     trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable|could not/i,
   },
   {
@@ -42,7 +42,7 @@ export const places: readonly Family[] = [
   {
     code: 'k8s-gpu',
     subject:
-      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device-plugin)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin)/i,
+      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device[- ]plugins?)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin|feature-discovery)/i,
     trouble: K8S,
   },
   {

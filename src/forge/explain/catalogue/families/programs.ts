@@ -62,7 +62,7 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'ollama-no-gpu',
-    subject: /GPU discovery|discover\w*[^\n]*\bgpu|\bgpu\b[^\n]*discover/i,
+    subject: /^(?!.*feature-discovery).*(?:GPU discovery|discover\w*[^\n]*\bgpu|\bgpu\b[^\n]*discover)/i,
     trouble: FAILED,
   },
   {
@@ -137,9 +137,9 @@ export const programs: readonly Family[] = [
   {
     code: 'driver-install',
     subject:
-      /\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
+      /\bcuda[_ ]installer\b|\[NVI2\.|\bnvidia[_ -]installer\b|\b(?:cuda|nvidia|amd|radeon|adrenalin)[\w.-]*(?:windows|win10|win11|win64|desktop|notebook)\S*\.exe|\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
     trouble:
-      /\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
+      /\bFatal error during installation\b|failed with exit code|\bCaught exception\b|\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
   },
   {
     code: 'driver-missing',
