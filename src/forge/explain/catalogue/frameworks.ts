@@ -348,11 +348,18 @@ export const frameworkClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(
+        /(?:Faulting|Error|Fault) module (?:name|path): ?[^\n]*?(?<status>\b(?:nv|amd|ati|ig[cdx]|intel\w*|opencl|vulkan|d3d|dxgi|torch|c10|cu(?:da|dnn|blas)|ggml|llama|onnxruntime|directml|tensorrt)\w*\.(?:dll|sys))/i,
+      ),
+      symptom(
+        /(?:Crash reason: +|Exception code: ?)(?<status>EXCEPTION_\w+|0x[cC]0000\w{3})|\bEXCEPTION_ACCESS_VIOLATION\w*/i,
+        /\b(?:GPU|cuda|opencl|vulkan|nv\w+64|ig\w+(?:64|32)|atio\w+|amd\w+64|common_clang\w*|torch|ggml|llama|onnxruntime|d3d\w+|dxgi)\b/i,
+      ),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
       near(
-        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted) ?\(?(?:core dumped)?/,
+        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,

@@ -102,6 +102,7 @@ export const kindClasses: readonly ErrorClass[] = [
       ),
       capture(/(?<library>libOpenCL\.so[.\d]*|OpenCL\.dll)['"]?:? [^\n]{0,30}(?:cannot open|not found|could not)/i),
     ],
+    explains: ['openvino'],
     cause: () =>
       'The OpenCL loader finds no vendor file (.icd) in /etc/OpenCL/vendors, or the loader itself is missing.',
     fix: ({ os }) =>

@@ -70,17 +70,28 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'ort-failed',
   },
   {
+    voice: /\bopenvino\w*|\bintel_(?:gpu|npu)\b|\bclDNN\w*|\[CLDNN|\bov::|\[(?:GPU|NPU)\] /i,
+    kinds: { crash: 'native-crash', memory: 'oom', none: 'openvino', mismatch: 'openvino', absent: 'openvino' },
+    otherwise: 'openvino',
+  },
+  {
     voice: /\bPJRT|\bxla_bridge\b|jax[_-]?(?:cuda|rocm|plugin|lib)\w*|\b(?:Xla|Jax)RuntimeError|\bxla_extension\b/i,
     kinds: { crash: 'native-crash', memory: 'oom', mismatch: 'jax-plugin-mix', symbol: 'jax-plugin-mix' },
     otherwise: 'xla-failed',
   },
   {
     voice: /\bollama\b|\bllama runner\b|\bllm server\b|source=\w+\.go:\d+/i,
-    kinds: { memory: 'oom', timeout: 'ollama-timeout', none: 'ollama-no-gpu', network: 'ollama-down' },
+    kinds: {
+      crash: 'native-crash',
+      memory: 'oom',
+      timeout: 'ollama-timeout',
+      none: 'ollama-no-gpu',
+      network: 'ollama-down',
+    },
   },
   {
     voice:
-      /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+|\bload_(?:tensors|backend|model)\b:|\bllm_load_\w+|\bcommon_(?:init|load)\w*:|\bgguf_\w+|\bsrv +\w+:|\bllamafile\b/i,
+      /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+|\bload_(?:tensors|backend|model)\b:|\bllm_load_\w+|\bcommon_(?:init|load)\w*:|\bgguf_\w+|\bsrv +\w+:|\bllamafile\b|stable-diffusion\.cpp|\bsd_ctx\w*/i,
     kinds: { ...CRASH, memory: 'oom', arch: 'no-kernel-image', unbuilt: 'llama-cpu-build', none: 'llama-cpu-build' },
     otherwise: 'llama-failed',
   },
@@ -138,7 +149,7 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\bwgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b|\bGPU(?:Validation|OutOfMemory|Internal|Pipeline)Error\b|\bTint\b|\[Invalid \w+(?: \([^)]*\))?\]|\b(?:dawn|emdawn)\w*/i,
+      /\b_?wgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b|\bGPU(?:Validation|OutOfMemory|Internal|Pipeline)Error\b|\bTint\b|\[Invalid \w+(?: \([^)]*\))?\]|\b(?:dawn|emdawn)\w*/i,
     kinds: { lost: 'device-lost', none: 'webgpu-no-adapter', memory: 'oom' },
     otherwise: 'webgpu-failed',
   },
