@@ -314,7 +314,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'CMake finds no GPU to build for',
     patterns: [
       phrase(
-        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?!\d)/i,
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|CMAKE_CUDA_ARCHITECTURES must be|CMAKE_CUDA_ARCHITECTURES:?\s+[\d\w;, -]{1,40}\s+do not all work with this compiler|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
       phrase(/\bUnknown compute capability\b/i),
       capture(/_get_cuda_arch_flags[\s\S]{0,160}?IndexError: list index out of range/),

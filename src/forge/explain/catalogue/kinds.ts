@@ -37,6 +37,9 @@ export const kindClasses: readonly ErrorClass[] = [
       ),
       capture(/expected m1 and m2 to have the same dtype, but got: (?<wanted>[\w: ]+) != (?<found>[\w: ]+)/i),
       capture(/Expected query, key, and value to have the same dtype/i),
+      capture(
+        /to have the same (?:d?type|scalar type) as [^\n]{0,40}; but type (?<found>\w+) does not equal (?:torch\.)?(?<wanted>[\w.]+)/,
+      ),
     ],
     cause: ({ got }) =>
       got.wanted && got.found

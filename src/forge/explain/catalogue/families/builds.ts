@@ -86,7 +86,7 @@ export const builds: readonly Family[] = [
   {
     code: 'deepspeed-op',
     subject:
-      /op_builder|(?:deepspeed|\bds_|\bJIT\b)[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
+      /op_builder|(?:deepspeed|\bds_|\bJIT (?:load|compil\w+ (?:of )?op))[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
     trouble: FAILED,
   },
   {
@@ -130,7 +130,8 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'build-failed',
-    subject: /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)/i,
+    subject:
+      /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)|-l(?:OpenCL|vulkan|ze_loader|sycl|GLX_nvidia)\b/i,
     trouble:
       /\bcannot find -l|error adding symbols|undefined reference to|file in wrong format|collect2: error|\bLNK\d{4}\b/i,
   },
@@ -155,7 +156,8 @@ export const builds: readonly Family[] = [
   {
     code: 'ptxas-missing',
     subject: /\bptxas\b/i,
-    trouble: /n[o']t (?:be )?(?:find|found|contain|locate|installed)\b|\bno such file\b|\bmissing\b/i,
+    trouble:
+      /n[o']t (?:be )?(?:find|found|contain|locate|installed)\b|\bno such file\b|\bmissing\b|\bneither\b[^\n]*\bavailable\b/i,
   },
   { code: 'dynamo', subject: /\bInductorError\b|\bBackendCompilerFailed\b/, trouble: FAULT },
   {
