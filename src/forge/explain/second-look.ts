@@ -29,6 +29,9 @@ const OTHERS =
 const PLAIN =
   /\b(?:Type|Value|Key|Index|Attribute|Name|Assertion|FileNotFound|JSONDecode|Unicode\w+|Syntax|Indentation|ZeroDivision|Recursion|Connection\w*|HTTP|Permission|StopIteration|UnboundLocal|NotImplemented|Lookup|Module(?:NotFound)?|Import)(?:Error)\b/;
 
+/** A person tells of a fault: the words around it are the story, not the program's. */
+const TOLD = /\b(?:I|I'm|I've|my|we)\b|^\W*[Tt]rying to \w+|\bit (?:crashes|fails|works)\b/;
+
 /** Names what it misses, so no other line does. */
 const OWN = /^\W*(?:\S+ ){1,2}(?:is |was )?not found\W*$/;
 
@@ -45,7 +48,7 @@ export function secondLook(text: string): SecondLook | undefined {
   // The last fault is the one that ended the program.
   for (let i = lines.length - 1; i >= 0; i--) {
     const line = lines[i]!;
-    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line) || OTHERS.test(line)) continue;
+    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line) || OTHERS.test(line) || TOLD.test(line)) continue;
     const at = offsets[i]!;
     if (PLAIN.test(line)) {
       const missing = missingInPackage(lines, i);

@@ -296,7 +296,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'Triton does not know this CUDA version or GPU',
     patterns: [
       capture(/Triton only supports? CUDA (?<least>[\d.]+) or higher, but got CUDA version: (?<cuda>[\d.]+)/i),
-      phrase(/Triton Error \[CUDA\]|PassManager::run failed/i),
+      phrase(/Triton Error \[CUDA\]|PassManager::run failed|_unsafe_update_src\(/i),
       capture(
         /too old to be supported by the triton GPU compiler|Device capability (?<cc>[\d.]+) too old for [Tt]riton|Triton only supports devices of CUDA Capability/i,
       ),

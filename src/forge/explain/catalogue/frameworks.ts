@@ -8,7 +8,8 @@ import { JAX, TENSORFLOW, UV } from './links.ts';
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
-const GPU_PROGRAM = /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
+const GPU_PROGRAM =
+  /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla|\bnccl|\b(?:[ah][12]00|rtx)\b/;
 
 /** A crash counts where such a program is named before it: on its line or on one of the three above. The look back comes last, it costs most. */
 const near = (crash: RegExp) =>
@@ -54,6 +55,8 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program found no GPU to work on',
     patterns: [
+      // torch's builder of extensions prints it before whatever follows.
+      weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
       phrase(
         /No supported gpu backend found|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
@@ -69,7 +72,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
@@ -363,7 +366,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
       near(
-        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
+        /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,

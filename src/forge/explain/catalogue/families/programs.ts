@@ -85,7 +85,7 @@ export const programs: readonly Family[] = [
   {
     code: 'host-oom',
     subject: /\b(?:system|host|cpu) memory\b|\bRAM\b|DefaultCPUAllocator|\bMemoryError/i,
-    trouble: /\b(?:out of|insufficient|not enough|can(?:not|'t) allocate|killed|exceed\w*)\b|\bMemoryError/i,
+    trouble: /\b(?:out of|[iu]nsufficient|not enough|can(?:not|'t) allocate|killed|exceed\w*)\b|\bMemoryError/i,
   },
   {
     code: 'no-matching-dist',
