@@ -76,7 +76,7 @@ export const NOTICE =
  * a line for theirs.
  */
 export const COMPILER =
-  /^(?:\S+ )?[\w./\\+~:-]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|hip|m|mm)(?::\d+){1,2}: (?:fatal )?error: |^(?:\d+>)?[\w./\\+~: -]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)\(\d+\) ?: (?:fatal )?error\b|\berror LNK\d{4}\b|\bundefined reference to\b|^(?:\S*\/)?(?:ld|collect2)(?:\.\w+)?: |\bcannot find -l\w/;
+  /^(?:\S+ )?[\w./\\+~:-]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|hip|m|mm)(?::\d+){1,2}: (?:fatal )?error: |^(?:\d+>)?[\w./\\+~: -]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)\(\d+\) ?: (?:fatal )?error\b|\berror LNK\d{4}\b|\bundefined reference (?:to|for)\b|^(?:\S*\/)?(?:ld|collect2)(?:\.\w+)?: |\bcannot find -l\w/;
 
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER =

@@ -35,6 +35,9 @@ const TOLD = /\b(?:I|I'm|I've|my|we)\b|^\W*[Tt]rying to \w+|\bit (?:crashes|fail
 /** Names what it misses, so no other line does. */
 const OWN = /^\W*(?:\S+ ){1,2}(?:is |was )?not found\W*$/;
 
+/** What stops a build says nothing of a device. */
+const MAKE = /\b(?:g?make|ninja)(?:\[\d+\])?: (?:\*\*\*|build stopped)/;
+
 const BEFORE = 6;
 const AFTER = 3;
 
@@ -72,7 +75,7 @@ function offsetsOf(lines: readonly string[]): readonly number[] {
 
 function nearest(lines: readonly string[], at: number): Family | undefined {
   const line = lines[at]!;
-  const compiler = COMPILER.test(line);
+  const compiler = COMPILER.test(line) || MAKE.test(line);
   const words = new Haystack(line);
   const fitting = joined.filter(
     ({ code, trouble }) =>
@@ -83,7 +86,9 @@ function nearest(lines: readonly string[], at: number): Family | undefined {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
       .map((i) => (i === at ? line : lines[i] && spoken(lines[i])))
       .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));
-    const found = fitting.find(({ subject }) => around.some((other) => caseless(subject).test(other!)));
+    const found = fitting.find(({ code, subject }) =>
+      around.some((other) => caseless(subject).test(other!) && (buildCodes.has(code) || !COMPILER.test(other!))),
+    );
     if (found) return found;
   }
   return undefined;

@@ -364,6 +364,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
+      symptom(
+        /line \d+: +\d+ (?<status>Bus error|Segmentation fault|Illegal instruction|Aborted)[^\n]*(?:torch|accelerate|deepspeed|openmm|gmx|namd|lmp|cuda|gpu|train)/i,
+      ),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
       near(
         /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,

@@ -85,6 +85,12 @@ export const installClasses: readonly ErrorClass[] = [
       ),
       capture(
         new RegExp(
+          `The conflict is caused by:(?:\\n[^\\n]*){0,4}?\\n\\s*(?:The user requested|(?<first>[\\w.-]+)\\S* \\S+ depends on) (?<package>${GPU_PACKAGE.source})`,
+          'i',
+        ),
+      ),
+      capture(
+        new RegExp(
           `The user requested (?<package>${GPU_PACKAGE.source})[^\\n]*\\n\\s*(?<first>[\\w.-]+) \\S+ depends on`,
           'i',
         ),

@@ -40,7 +40,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /(?:(?:cuda|hip)Malloc|cuMem)\w*[^\n]{0,40}(?:failed|error)[^\n]{0,20}out of memory|(?:cuda|hip)Malloc(?:Async|Managed)? failed/i,
       ),
       capture(
-        /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor/i,
+        /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor|\ba?n? ResourceExhaustedError\b/i,
       ),
       code(
         /\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,

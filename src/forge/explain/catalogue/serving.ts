@@ -250,7 +250,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:attention heads|vocab size|hidden size)[^\n]{0,20}\(?\d+\)? (?:must be|is not) divisible by (?:the )?tensor[ _]parallel[ _]size[^\n]{0,6}(?<wanted>\d+)?/i,
       ),
       phrase(
-        /The number of required GPUs exceeds the total number of available GPUs|not divisible by min_thread_[kn]|Consider reducing tensor_parallel_size/i,
+        /The number of required GPUs exceeds the total number of available GPUs|\b(?:Pipeline|Tensor|Expert|Data|Context) parallelism is (?:only|not) (?:\w+ )?supported|not divisible by min_thread_[kn]|Consider reducing tensor_parallel_size/i,
       ),
     ],
     explains: ['vllm-engine'],
