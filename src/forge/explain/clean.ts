@@ -7,6 +7,10 @@ import { plainText } from '../text/plain.ts';
 const LOST = /\[(?:\d{1,3};)*\d{1,3}m/g;
 const MARKS = /^(?:\s*(?:\[(?:rank\s?)?\d+\]:|\(\w+ pid=\d+[^)]*\)|>|\||#\d+ \d+\.\d+|E {2,})\s?)+/;
 
+/** A person tells of a fault: the words around it are the story, not the program's. */
+export const TOLD =
+  /^(?!.*(?:\w(?:Error|Exception)\b|\b(?:FATAL|ERROR|[Ee]rror): |["'`*].{12,}["'`*]|0x[\dA-F]{8}))(?:.*\b(?:I(?! \w+\/)|I'm|I've|my|we (?:are|get|got|have|tried|use))\b|\W*[Tt]rying to \w+|.*\bit (?:crashes|fails|works)\b)/;
+
 /** Longest text that is looked at; of more, the end is kept, where the error stands. */
 const MOST = 1024 * 1024;
 /** Longest line that is looked at; of more, both ends are kept. */
@@ -65,7 +69,7 @@ function unwrapped(lines: string[]): string[] {
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|^I\d{4} [\d:.]+ +\d+ \S+:\d+\] (?!.*\b(?:fail\w*|error|backend)\b)|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|\[W socket\.cpp[^\n]*\berrno: 97\b|^\s*[✓✔]|^\s*(?:#define )?(?:CUDA|CUDNN|CUBLAS|NCCL|HIP|CL|VK)_\w+ *=? *-?(?:0x)?\d+,?$|\bUnable to initialize backend '(?!cuda|gpu|rocm|xla_gpu)\w+'|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by|\[installed(?:,[\w/ ]+)?\]$|^(?:ii|un|rc|iU) {2,}\S|^\s*cl(?:Get|Create)\w+\(NULL, |^\s*[Cc]hecking (?!.*\berror:)(?:for |whether )?\S+?\.\.\.|(?:^|[\s/\\])(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|nvcc|hipcc|icpx?|cl)(?:\.exe)? (?:[-/]\S+ ){3}(?!.*(?:error|fatal)(?::| [A-Z]\d))/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|^I\d{4} [\d:.]+ +\d+ \S+:\d+\] (?!.*\b(?:fail\w*|error|backend)\b)|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|\[W socket\.cpp[^\n]*\berrno: 97\b|^\s*[✓✔]|^\s*(?:#define )?(?:CUDA|CUDNN|CUBLAS|NCCL|HIP|CL|VK)_\w+ *=? *-?(?:0x)?\d+,?$|\bUnable to initialize backend '(?!cuda|gpu|rocm|xla_gpu)\w+'|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bFor bug reports, please\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by|\[installed(?:,[\w/ ]+)?\]$|^(?:ii|un|rc|iU) {2,}\S|^\s*cl(?:Get|Create)\w+\(NULL, |^\s*[Cc]hecking (?!.*\berror:)(?:for |whether )?\S+?\.\.\.|(?:^|[\s/\\])(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|nvcc|hipcc|icpx?|cl)(?:\.exe)? (?:[-/]\S+ ){3}(?!.*(?:error|fatal)(?::| [A-Z]\d))/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =

@@ -12,7 +12,7 @@ import { resolve } from '../resolve/resolve.ts';
 import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
-import { COMPILER, clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD } from './clean.ts';
+import { COMPILER, clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD, TOLD } from './clean.ts';
 import { Haystack } from './haystack.ts';
 import { needsOfPattern } from './needs.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
@@ -164,7 +164,7 @@ function match(
   ): boolean => {
     const line = lineAt(text, offset);
     if (RECORD.test(line) || entry.unless?.test(line)) return false;
-    if (family && !notice && (NOTICE.test(line) || PROGRAMMER.test(line))) return false;
+    if (family && !notice && (NOTICE.test(line) || PROGRAMMER.test(line) || TOLD.test(line))) return false;
     if (family && COMPILER.test(line) && !buildCodes.has(entry.code)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;

@@ -6,7 +6,7 @@
 // package of the GPU stack is asked for something that it does not have.
 
 import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
-import { COMPILER, NOTICE, RECORD } from './clean.ts';
+import { COMPILER, NOTICE, RECORD, TOLD } from './clean.ts';
 import { Haystack } from './haystack.ts';
 import { needsOf } from './needs.ts';
 import { GPU_PACKAGES } from './packages.ts';
@@ -28,9 +28,6 @@ const OTHERS =
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =
   /\b(?:Type|Value|Key|Index|Attribute|Name|Assertion|FileNotFound|JSONDecode|Unicode\w+|Syntax|Indentation|ZeroDivision|Recursion|Connection\w*|HTTP|Permission|StopIteration|UnboundLocal|NotImplemented|Lookup|Module(?:NotFound)?|Import)(?:Error)\b/;
-
-/** A person tells of a fault: the words around it are the story, not the program's. */
-const TOLD = /\b(?:I|I'm|I've|my|we)\b|^\W*[Tt]rying to \w+|\bit (?:crashes|fails|works)\b/;
 
 /** Names what it misses, so no other line does. */
 const OWN = /^\W*(?:\S+ ){1,2}(?:is |was )?not found\W*$/;

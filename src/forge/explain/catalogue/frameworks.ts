@@ -229,7 +229,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/Unable to register (?:cu(?:DNN|FFT|BLAS)[/, ]*)+ ?factory/i),
       symptom(/TF-TRT Warning: Could not find TensorRT|Cannot dlopen some TensorRT libraries/i),
-      symptom(/successful NUMA node read from SysFS had negative value/i),
+      symptom(/successful NUMA node read from SysFS had negative value|could not open file to read NUMA node/i),
       symptom(/Could not load dynamic library 'libnvinfer/i),
     ],
     cause: () => 'TensorFlow prints it on healthy machines too; it is not the reason for a failure.',
