@@ -1,5 +1,6 @@
 // Faults of compilers: nvcc, the host compiler, ptxas and Triton.
 
+import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { asRoot, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
@@ -346,6 +347,12 @@ export const buildClasses: readonly ErrorClass[] = [
       ),
       symptom(/Error building extension '(?<extension>\w+)'|Error compiling objects for extension/i),
       symptom(/ninja: build stopped: subcommand failed|Compiling the CUDA compiler identification source file/i),
+      symptom(
+        new RegExp(
+          `errored out with exit status[^\\n]*[\\\\/](?<package>${GPU_DISTRIBUTION})[\\w-]*_[\\da-f]{16,}[\\\\/]+setup\\.py`,
+          'i',
+        ),
+      ),
       symptom(
         /(?:Failed building wheel|ERROR: Could not build wheels) for (?<package>flash[-_]attn|xformers|deepspeed|bitsandbytes|llama[-_]cpp[-_]python|apex|detectron2|mmcv\w*|pytorch3d|torch[-_]\w+|vllm|auto[-_]gptq|causal[-_]conv1d|mamba[-_]ssm|spconv|cupy\S*)/i,
       ),
