@@ -615,8 +615,7 @@ describe('a server that goes away', () => {
     await says(/Stale since \d\d:\d\d:\d\d: these are old values/, at);
     expect(await at.evaluate(() => getComputedStyle(document.querySelector('main')!).filter)).toBe('grayscale(1)');
     const before = rounds;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(rounds).toBeGreaterThan(before);
+    await vi.waitFor(() => expect(rounds).toBeGreaterThan(before), { timeout: soon });
     // Another studio at the same place: its sessions are others, and the page says that it is locked.
     const again = await serveStudio({ runtimes: [story.rt], port });
     await says(/This page is locked/, at);
