@@ -49,7 +49,7 @@ export interface Capabilities {
 /** Bytes on a device. Opaque: only its own device looks inside. */
 export interface DeviceBuffer {
   readonly bytes: number;
-  /** The garbage collector frees it by itself: nobody has to release it (small buffers of an immortal device on the JavaScript heap). */
+  /** The garbage collector frees it by itself: nobody has to release it, and whoever does frees it earlier (small buffers of an immortal device). */
   readonly collected: boolean;
 }
 

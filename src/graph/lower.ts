@@ -197,6 +197,7 @@ export class Lowering {
       case 'sort':
       case 'positions':
       case 'scatter':
+      case 'fourier':
         throw new Error(`lower: ${v.op} has to be stored before it is used`);
       default:
         return v.op satisfies never;

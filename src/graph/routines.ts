@@ -168,6 +168,24 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         estimate: estimateRoutine(updates.size, [param(base), param(at), param(one ?? updates)], [param(v)]),
       };
     }
+    case 'fourier': {
+      const [, rows, frequencies] = v.shape as readonly [number, number, number];
+      const [real] = v.sources as [Vertex];
+      const length = real.shape[1]!;
+      const complex = v.sources.length === 2;
+      const flops = (complex ? 5 : 2.5) * rows * length * Math.ceil(Math.log2(length + 1));
+      return {
+        kind: 'routine',
+        op: 'fourier',
+        name: `${complex ? 'fft' : 'rfft'}_${v.dtype}_${rows}x${length}`,
+        type: v.dtype,
+        rows,
+        length,
+        complex,
+        frequencies,
+        estimate: estimateRoutine(flops, v.sources.map(param), [param(v)]),
+      };
+    }
     default:
       throw new Error(`${v.op} is not a routine`);
   }

@@ -82,6 +82,11 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
         outputs: [{ type, elements: count }],
       };
     }
+    case 'fourier': {
+      const { type, rows, length, complex, frequencies } = work;
+      const part = { type, elements: product(rows, length) };
+      return { inputs: complex ? [part, part] : [part], outputs: [{ type, elements: product(2, rows, frequencies) }] };
+    }
     case 'rows':
     case 'raw':
       return work;

@@ -204,6 +204,23 @@ export interface Compact {
   readonly estimate: Estimate;
 }
 
+/**
+ * Discrete Fourier transforms of rows, forwards: the first `frequencies` of each. Those are all, `length` of them, or for real rows of even
+ * length `length / 2 + 1`. Lengths are those that `transformed` (fourier.ts) names. Buffers: real parts, imaginary parts if `complex`, both
+ * [rows, length]; the result, [2, rows, frequencies]: all real parts, then all imaginary ones.
+ */
+export interface Fourier {
+  readonly kind: 'routine';
+  readonly op: 'fourier';
+  readonly name: string;
+  readonly type: DType;
+  readonly rows: number;
+  readonly length: number;
+  readonly complex: boolean;
+  readonly frequencies: number;
+  readonly estimate: Estimate;
+}
+
 /** Code in a device's own language, launched as given. Buffers and scalars as the caller lists them. */
 export interface RawKernel {
   readonly kind: 'routine';
@@ -245,5 +262,16 @@ export interface Rows {
   readonly estimate: Estimate;
 }
 
-export type Routine = Matmul | Products | Attention | Sort | TopK | Scan | Scatter | Compact | Rows | RawKernel;
+export type Routine =
+  | Matmul
+  | Products
+  | Attention
+  | Sort
+  | TopK
+  | Scan
+  | Scatter
+  | Compact
+  | Fourier
+  | Rows
+  | RawKernel;
 export type RoutineOp = Routine['op'];

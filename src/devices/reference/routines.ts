@@ -262,6 +262,8 @@ export function runRoutine(
     case 'rows':
       rows(routine, buffers, scalars, scratch);
       break;
+    case 'fourier':
+      throw new Error(`reference: ${routine.name}: transforms are not among the capabilities`);
     case 'raw':
       throw new Error(`reference: ${routine.name}: raw ${routine.language} kernels run on their own device only`);
     default:

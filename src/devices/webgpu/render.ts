@@ -39,6 +39,7 @@ export function render(
       return gpuKernels?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
+    case 'fourier':
     case 'products':
     case 'compact':
       return needed<PassPlan>(null, work);

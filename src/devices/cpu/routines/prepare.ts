@@ -6,6 +6,7 @@ import type { Blas } from '../blas.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import { prepareCompact } from './compact.ts';
+import { prepareFourier } from './fourier/index.ts';
 import { prepareMatmul } from './matmul.ts';
 import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
@@ -32,6 +33,8 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas 
       return prepareScatter(routine, engine);
     case 'compact':
       return prepareCompact(routine, engine);
+    case 'fourier':
+      return prepareFourier(routine, engine);
     case 'products':
       throw new Error(`cpu: ${routine.name}: lists of products are not among the capabilities`);
     case 'topk':

@@ -87,7 +87,8 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
     case 'rows':
       return rowsRecipe(routine, target);
     case 'compact':
-      throw new Error(`cuda: ${routine.name}: compact is not among the capabilities`);
+    case 'fourier':
+      throw new Error(`cuda: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       return rawRecipe(routine);
     default:
