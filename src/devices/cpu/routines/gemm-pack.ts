@@ -3,7 +3,7 @@
 import type { Code } from '../wasm/code.ts';
 import type { Func, WasmModule } from '../wasm/module.ts';
 import { address, rising, type VectorMachine } from './emit.ts';
-import { type GemmPlan, vectors } from './gemm.ts';
+import { type GemmPlan, vectors } from './gemm-plan.ts';
 import { Shuffles } from './shuffles.ts';
 
 /** (source, target, k, columns): a block of B, from its first row on, as panels; missing columns are zero. */

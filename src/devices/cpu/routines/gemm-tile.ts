@@ -3,7 +3,7 @@
 import type { Code } from '../wasm/code.ts';
 import type { Func, WasmModule } from '../wasm/module.ts';
 import { address } from './emit.ts';
-import { depth, type GemmPlan } from './gemm.ts';
+import { depth, type GemmPlan } from './gemm-plan.ts';
 
 /**
  * Steps of k in one turn of the innermost loop. Each may be the last one: the sums leave the loop there, so the engine finishes a step before it

@@ -8,21 +8,10 @@
 // Arguments: A, B, C, scratch. run(args, begin, end) computes items begin … end-1.
 
 import { type Func, WasmModule } from '../wasm/module.ts';
-import { address, rising, type VectorMachine, vectorMachines } from './emit.ts';
+import { address, rising } from './emit.ts';
 import { packer } from './gemm-pack.ts';
+import { depth, type GemmPlan, type GemmShape, planGemm, tileRows } from './gemm-plan.ts';
 import { micro } from './gemm-tile.ts';
-
-export interface GemmShape {
-  readonly type: keyof typeof vectorMachines;
-  readonly batch: number;
-  readonly batchA: number;
-  readonly batchB: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly transposeA: boolean;
-  readonly transposeB: boolean;
-}
 
 export interface Gemm {
   readonly bytes: Uint8Array;
@@ -30,63 +19,8 @@ export interface Gemm {
   readonly scratchBytes: number;
 }
 
-const tileRows = 4;
-export const vectors = 2;
-/** Products per element before C is touched: a panel of B and four rows of A stay in the first-level cache. */
-export const depth = 256;
-
-/** A B that stays in the first-level cache as it lies. */
-const smallBytes = 16 << 10;
-
-/** Items for each thread: enough that one which is late makes nobody wait for long. */
-const itemsPerThread = 8;
-
-/** Panels of an item: with fewer a tile of A is read for too little work, with more the packed block leaves the second-level cache. */
-const panels = { fewest: 4, most: 16 } as const;
-
-export interface GemmPlan extends GemmShape {
-  readonly v: VectorMachine;
-  readonly fma: boolean;
-  /** Columns of a panel, of an item. */
-  readonly panel: number;
-  readonly columns: number;
-  readonly rows: number;
-  readonly columnBlocks: number;
-  readonly rowBlocks: number;
-  /** B is copied into panels first; else it is read where it lies. */
-  readonly packed: boolean;
-  readonly packBytes: number;
-}
-
-function plan(shape: GemmShape, fma: boolean, threads: number): GemmPlan {
-  const v = vectorMachines[shape.type];
-  const panel = v.lanes * vectors;
-  // A block of columns is packed once by each of its blocks of rows: columns are split first, rows only as far as the threads need it.
-  // Results do not depend on it.
-  const wanted = Math.ceil((itemsPerThread * threads) / shape.batch);
-  const all = Math.ceil(shape.n / panel);
-  const columns = panel * Math.min(panels.most, Math.max(panels.fewest, Math.ceil(all / wanted)));
-  const columnBlocks = Math.ceil(shape.n / columns);
-  const rows = Math.max(64, Math.ceil(shape.m / Math.ceil(wanted / columnBlocks) / tileRows) * tileRows);
-  const width = Math.min(columns, all * panel);
-  const small = shape.k * shape.n * v.bytes <= smallBytes || shape.m <= 2 * tileRows;
-  const packed = shape.transposeB || shape.n % v.lanes !== 0 || !small;
-  return {
-    ...shape,
-    v,
-    fma: fma && v.fused !== null,
-    panel,
-    columns,
-    rows,
-    columnBlocks,
-    rowBlocks: Math.ceil(shape.m / rows),
-    packed,
-    packBytes: packed ? Math.min(depth, shape.k) * width * v.bytes : 0,
-  };
-}
-
 export function renderGemm(shape: GemmShape, shared: boolean, fma: boolean, threads: number): Gemm {
-  const p = plan(shape, fma, threads);
+  const p = planGemm(shape, fma, threads);
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   const run = module.func(['i32', 'i32', 'i32'], [], 'run');
   const pack = p.packed ? packer(module, p) : null;
