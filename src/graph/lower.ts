@@ -192,6 +192,7 @@ export class Lowering {
       case 'matmul':
       case 'attention':
       case 'topk':
+      case 'compact':
       case 'scan':
       case 'sort':
       case 'positions':

@@ -114,6 +114,20 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         estimate: estimateRoutine(4 * source.size, [param(source)], [param(v), positions]),
       };
     }
+    case 'compact': {
+      const [flags, values] = v.sources as [Vertex, Vertex | undefined];
+      const what = args.compactOf(v);
+      return {
+        kind: 'routine',
+        op: 'compact',
+        name: `${what === 'count' ? 'count' : `pack_${what === 'values' ? v.dtype : what}`}_${flags.size}`,
+        what,
+        type: v.dtype,
+        length: flags.size,
+        count: v.size,
+        estimate: estimateRoutine(flags.size, values ? [param(flags), param(values)] : [param(flags)], [param(v)]),
+      };
+    }
     case 'scan': {
       const { combine, axis, reverse } = args.scanOf(v);
       const inner = stridesOf(v.shape)[axis]!;

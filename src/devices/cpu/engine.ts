@@ -168,10 +168,15 @@ export class WasmEngine {
     }
   }
 
+  /** Whether no lost worker can write to memory any more. */
+  get settled(): boolean {
+    return this.#pool === null || this.#pool.settled;
+  }
+
   /** Frees a block, now or when no lost worker can write to it any more. */
   release(block: Block): void {
-    if (this.#pool && !this.#pool.settled) this.#deferred.push(block);
-    else this.memory.heap.free(block);
+    if (this.settled) this.memory.heap.free(block);
+    else this.#deferred.push(block);
   }
 
   /**
@@ -179,7 +184,7 @@ export class WasmEngine {
    * it: it is then replaced by a new one, and workers start again when they are needed.
    */
   trim(): void {
-    if (this.#pool && !this.#pool.settled) return;
+    if (!this.settled) return;
     for (const code of this.#published) code.withdraw(this.memory);
     this.#published.clear();
     // Workers know modules by number, not by address: those that have one keep it.

@@ -41,6 +41,7 @@ export function render(
       return renderScatter(work, traits);
     case 'fourier':
     case 'products':
+    case 'compact':
       return needed<PassPlan>(null, work);
     case 'rows':
       for (const { kernel } of work.stages) checkPositions(kernel);
