@@ -28,7 +28,7 @@ import { sliceOf } from './slice.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
 import { echoPlanes } from './state.ts';
-import { step, stepBatch, stepSync } from './steps.ts';
+import { step, stepBatch, stepFeatures, stepSync } from './steps.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
 
 export type { FieldEvents, FieldInput } from './events.ts';
@@ -259,10 +259,8 @@ export class Field implements AsyncDisposable {
   }
 
   /** @internal One cycle, and the features of the field after it. */
-  async featuresAfter(input: Float32Array): Promise<Float64Array> {
-    this.#body.withFeatures();
-    await this.step(input);
-    return this.#body.features!;
+  featuresAfter(input: FieldInput, where: string): Promise<Float64Array> {
+    return stepFeatures(this.#calls, input, where);
   }
 
   get #body(): FieldBody {

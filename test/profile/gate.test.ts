@@ -114,6 +114,13 @@ describe('a comparison', () => {
     expect(compareProfiles(after, before).rows.map((r) => r.class)).toContain('removed');
   });
 
+  it('keeps every name on its line, and lets none move the cursor', () => {
+    const entries = callsOf({ 'a\nb': times(5, 1), '\u001b[2Jgone': times(5, 1) });
+    const text = comparisonText(compareProfiles(profileOf({ entries }), profileOf({ entries })));
+    expect(text).not.toContain('\u001b');
+    expect(text.trimEnd().split('\n')).toHaveLength(3);
+  });
+
   it('calls twice the calls at equal time no change, and few calls unsure', () => {
     const before = profileOf({ entries: callsOf({ a: times(10, 5), few: [10, 10] }) });
     const after = profileOf({ entries: callsOf({ a: times(20, 5), few: [50, 50] }) });

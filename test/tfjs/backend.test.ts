@@ -1,5 +1,6 @@
 // The backend as a user of TF.js meets it: registration, laziness, lifetimes, exchange, routing, errors.
 
+import type { KernelBackend } from '@tensorflow/tfjs-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Device } from '../../src/devices/device.ts';
 import { createRuntime, ForgeError, withFaults } from '../../src/index.ts';
@@ -282,6 +283,17 @@ describe('a backend', () => {
     expect(memory.numBytesInGPUAllocated).toBeGreaterThanOrEqual(memory.numBytesInGPU!);
     expect(tf.backend().floatPrecision()).toBe(32);
     expect(tf.backend().epsilon()).toBe(1e-7);
+  });
+
+  it('tells that a time is not known where the runtime is closed meanwhile: debug mode waits for no time', async () => {
+    const before = tf.getBackend();
+    const own = await registerBackend(tf, { cpu, name: 'timed', runtime: { devices: ['cpu'] } });
+    await tf.setBackend('timed');
+    const timed = [1, 2].map(() => (tf.backend() as KernelBackend).time(() => tf.add(1, 2).dispose()));
+    await own.close();
+    for (const { kernelMs } of await Promise.all(timed))
+      expect(typeof kernelMs === 'number' || /the runtime is closed/.test(kernelMs.error)).toBe(true);
+    await tf.setBackend(before);
   });
 
   it('keeps what was written as TF.js does: strings, bools, numbers beyond 2^31', () => {

@@ -134,6 +134,8 @@ export class Connection {
     const { frames, error } = this.#reader.push(bytes);
     for (const frame of frames) this.#take(frame);
     if (error) this.fail(error.name, error.text, error.sequence);
+    // A frame has its time from its first byte on, however slowly the others come.
+    if (this.#timer && this.#reader.waiting && frames.length === 0) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
     if (!this.#reader.waiting || this.#ended) return;
