@@ -42,18 +42,18 @@ function lastWritten(line: string): string {
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =
-  /\byou can ignore this (?:warning|message)\b|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
+  /\byou can ignore this (?:warning|message)\b|\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
 
 /**
  * A compiler or a linker speaks. What it says is about the source, whatever names stand in it; only classes of builds take such
  * a line for theirs.
  */
 export const COMPILER =
-  /^(?:\S+ )?[\w./\\+~:-]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|hip|m|mm)(?::\d+){1,2}: (?:fatal )?error: |^[\w./\\+~: -]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)\(\d+\) ?: (?:fatal )?error\b|\berror LNK\d{4}\b|\bundefined reference to\b|^(?:\S*\/)?(?:ld|collect2)(?:\.\w+)?: |\bcannot find -l\w/;
+  /^(?:\S+ )?[\w./\\+~:-]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|hip|m|mm)(?::\d+){1,2}: (?:fatal )?error: |^(?:\d+>)?[\w./\\+~: -]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)\(\d+\) ?: (?:fatal )?error\b|\berror LNK\d{4}\b|\bundefined reference to\b|^(?:\S*\/)?(?:ld|collect2)(?:\.\w+)?: |\bcannot find -l\w/;
 
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER =
@@ -67,6 +67,7 @@ const TELLING =
 const LARGE = 48 * 1024;
 const BEFORE = 1;
 const AFTER = 4;
+const APART = 4;
 
 export interface Searchable {
   readonly text: string;
@@ -89,10 +90,15 @@ export function condense(text: string): Searchable {
   const kept: string[] = [];
   const numbers: number[] = [];
   lines.forEach((line, i) => {
-    if (keep[i] === 1) {
-      kept.push(line);
-      numbers.push(i + 1);
-    }
+    if (keep[i] !== 1) return;
+    // What stood apart stays apart: no pattern reads over so many empty lines.
+    if (i > 0 && keep[i - 1] !== 1)
+      for (let gap = 0; gap < APART; gap++) {
+        kept.push('');
+        numbers.push(i);
+      }
+    kept.push(line);
+    numbers.push(i + 1);
   });
   const short = kept.join('\n');
   return { text: short, lineNumber: (offset) => numbers[short.slice(0, offset).split('\n').length - 1] ?? 1 };

@@ -7,6 +7,8 @@
 
 import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
 import { COMPILER, NOTICE, RECORD } from './clean.ts';
+import { Haystack } from './haystack.ts';
+import { needsOf } from './needs.ts';
 import { GPU_PACKAGES } from './packages.ts';
 
 export interface SecondLook {
@@ -17,7 +19,7 @@ export interface SecondLook {
 
 /** Lines that report a fault, not just speak of one. */
 const FAULT =
-  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully/i;
+  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully|\bmake(?:\[\d+\])?: \*\*\*/i;
 
 /** What git and npm say of themselves. */
 const OTHERS =
@@ -65,8 +67,10 @@ function offsetsOf(lines: readonly string[]): readonly number[] {
 function nearest(lines: readonly string[], at: number): Family | undefined {
   const line = lines[at]!;
   const compiler = COMPILER.test(line);
+  const words = new Haystack(line);
   const fitting = joined.filter(
-    ({ code, trouble }) => caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
+    ({ code, trouble }) =>
+      words.meets(needsOf(trouble)) && caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
   );
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]

@@ -28,8 +28,12 @@ export interface Pattern {
   readonly re: RegExp;
   /** Must occur somewhere in the text as well. */
   readonly along?: RegExp;
+  /** What `re` is made of, where it is made of others: each must be in the text. */
+  readonly parts?: readonly RegExp[];
   /** A subject and a trouble, no wording of its own: nothing where any other pattern of the text tells more. */
   readonly family?: true;
+  /** Counts in a line that is a notice too. */
+  readonly notice?: true;
   /** Among patterns of one kind: the lower comes first. */
   readonly rank?: number;
 }
@@ -69,6 +73,8 @@ export interface ErrorClass {
   readonly patterns: readonly Pattern[];
   /** cudaError_t or CUresult numbers with this meaning. */
   readonly cuda?: readonly number[];
+  /** Takes the numbers of CUDA that no class names. */
+  readonly cudaOther?: true;
   /** A line that fits this belongs to another class. */
   readonly unless?: RegExp;
   /** Says only that a process ended: any other class that the text shows comes first. */

@@ -31,11 +31,19 @@ export interface Gemm {
 
 const tileRows = 4;
 const vectors = 2;
+/**
+ * Steps of k in one turn of the innermost loop. Each may be the last one: the sums leave the loop there, so the engine finishes a step before it
+ * begins the next. Without the ways out it would put the loads of all steps first, and run out of registers.
+ */
+const stepsPerTurn = 8;
 /** Products per element before C is touched: a panel of B and four rows of A stay in the first-level cache. */
 const depth = 256;
 
 /** Items for each thread: enough that one which is late makes nobody wait for long. */
-const itemsPerThread = 6;
+const itemsPerThread = 8;
+
+/** Panels of an item: with fewer a tile of A is read for too little work, with more the packed block leaves the second-level cache. */
+const panels = { fewest: 4, most: 16 } as const;
 
 interface GemmPlan extends GemmShape {
   readonly v: VectorMachine;
@@ -52,12 +60,14 @@ interface GemmPlan extends GemmShape {
 function plan(shape: GemmShape, fma: boolean, threads: number): GemmPlan {
   const v = vectorMachines[shape.type];
   const panel = v.lanes * vectors;
-  const columns = panel * 16;
+  // A block of columns is packed once by each of its blocks of rows: columns are split first, rows only as far as the threads need it.
+  // Results do not depend on it.
+  const wanted = Math.ceil((itemsPerThread * threads) / shape.batch);
+  const all = Math.ceil(shape.n / panel);
+  const columns = panel * Math.min(panels.most, Math.max(panels.fewest, Math.ceil(all / wanted)));
   const columnBlocks = Math.ceil(shape.n / columns);
-  // Each block of rows packs B again, so rows are split only as far as the threads need it. Results do not depend on it.
-  const wanted = Math.max(1, Math.ceil((itemsPerThread * threads) / (columnBlocks * shape.batch)));
-  const rows = Math.max(64, Math.ceil(shape.m / wanted / tileRows) * tileRows);
-  const width = Math.min(columns, Math.ceil(shape.n / panel) * panel);
+  const rows = Math.max(64, Math.ceil(shape.m / Math.ceil(wanted / columnBlocks) / tileRows) * tileRows);
+  const width = Math.min(columns, all * panel);
   return {
     ...shape,
     v,
@@ -101,29 +111,37 @@ function micro(module: WasmModule, p: GemmPlan, rows: number, columns: number): 
   const [rowStep, depthStep] = p.transposeA ? [v.bytes, p.m * v.bytes] : [p.k * v.bytes, v.bytes];
   const panelStep = p.panel * v.bytes;
   const end = f.local('i32');
-  // One step of k a turn, and never an unrolled one: the engine puts all loads of a turn before its arithmetic, and the sums of the tile
-  // with the operands of one step are as many as there are registers.
-  address(code, b, count, panelStep).set(end);
+  address(code, a, count, depthStep).set(end);
+  const exit = code.block();
   const top = code.loop();
-  right.forEach((r, j) => {
-    code
-      .get(b)
-      .mem('v128.load', j * 16)
-      .set(r);
-  });
-  sums.forEach((row, i) => {
-    code
-      .get(a)
-      .mem(v.splatLoad, i * rowStep)
-      .set(left);
-    row.forEach((sum, j) => {
-      if (p.fma) code.get(left).get(right[j]!).get(sum).op(v.fused!);
-      else code.get(sum).get(left).get(right[j]!).ops(v.mul, v.add);
-      code.set(sum);
+  for (let step = 0; step < stepsPerTurn; step++) {
+    right.forEach((r, j) => {
+      code
+        .get(b)
+        .mem('v128.load', step * panelStep + j * 16)
+        .set(r);
     });
-  });
-  code.get(a).i32(depthStep).op('i32.add').set(a);
-  code.get(b).i32(panelStep).op('i32.add').tee(b).get(end).op('i32.ne').brIf(top).end();
+    sums.forEach((row, i) => {
+      code
+        .get(a)
+        .mem(v.splatLoad, i * rowStep)
+        .set(left);
+      row.forEach((sum, j) => {
+        if (p.fma) code.get(left).get(right[j]!).get(sum).op(v.fused!);
+        else code.get(sum).get(left).get(right[j]!).ops(v.mul, v.add);
+        code.set(sum);
+      });
+    });
+    code.get(a).i32(depthStep).op('i32.add').tee(a).get(end).op('i32.eq').brIf(exit);
+  }
+  code
+    .get(b)
+    .i32(stepsPerTurn * panelStep)
+    .op('i32.add')
+    .set(b)
+    .br(top)
+    .end()
+    .end();
   const whole = columns % v.lanes === 0;
   sums.forEach((row, i) => {
     const at = i * p.n * v.bytes;
@@ -281,7 +299,7 @@ function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, column
   };
 
   /** The panels of one row tile. */
-  const panels = (rows: number): void => {
+  const alongRow = (rows: number): void => {
     c.i32(0).set(j).get(packed).set(panel);
     rising(
       c,
@@ -370,14 +388,14 @@ function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, column
             () => {
               address(c, out, i, p.n * v.bytes).set(tile);
               const tail = p.m % tileRows;
-              if (tail === 0) panels(tileRows);
-              else if (p.m < tileRows) panels(tail);
+              if (tail === 0) alongRow(tileRows);
+              else if (p.m < tileRows) alongRow(tail);
               else {
                 c.get(rowEnd).get(i).op('i32.sub').i32(tileRows).op('i32.ge_u');
                 c.if();
-                panels(tileRows);
+                alongRow(tileRows);
                 c.else();
-                panels(tail);
+                alongRow(tail);
                 c.end();
               }
             },

@@ -21,7 +21,7 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(/PTX \.?version (?<ptx>[\d.]+) does not support \.?target '?(?<sm>sm_\w+)/i),
       capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
-      capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
+      capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]*)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
       phrase(/ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i),
     ],
@@ -109,6 +109,9 @@ export const buildClasses: readonly ErrorClass[] = [
         /Installed CUDA version (?<nvcc>[\d.]+) does not match the version torch was compiled with (?<wanted>[\d.]+)/i,
       ),
       code(/CUDAMismatchException/),
+      capture(
+        /\bCUDA (?<nvcc>\d+\.[\d.]*\d)[^\n]{0,80}\b(?:pre)?(?:compiled|built) (?:for|with|against|using) CUDA (?<wanted>\d+\.\d+)/i,
+      ),
       phrase(/Cuda extensions are being compiled with a version of Cuda that does not match/i),
     ],
     unless: /minor version mismatch|shouldn't be a problem/i,
@@ -313,6 +316,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(
         /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
+      capture(/_get_cuda_arch_flags[\s\S]{0,160}?IndexError: list index out of range/),
     ],
     explains: ['build-failed'],
     cause: () =>

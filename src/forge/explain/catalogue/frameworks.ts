@@ -10,10 +10,10 @@ const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
 const GPU_PROGRAM = /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
 
-/** A crash counts where such a program is named on its line or on one of the three before it. */
+/** A crash counts where such a program is named before it: on its line or on one of the three above. The look back comes last, it costs most. */
 const near = (crash: RegExp) =>
   symptom(
-    new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'),
+    new RegExp(`(?:${crash.source})(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})`, 'i'),
     new RegExp(crash.source, 'i'),
   );
 
@@ -26,11 +26,12 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(
         /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
+      capture(/Device API (?:gpu|cuda) is not enabled/i),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
-        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) support/i,
+        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) (?:support|backend|runtime)/i,
       ),
       capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
       capture(
@@ -64,15 +65,21 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       symptom(
         /\bonly (?:available|runs?|works?) (?:on|with) (?:a )?(?:CUDA|GPU)\b|\bGPU is (?:required|needed|necessary)\b|\b(?:must|can only) (?:be run|run) on (?:a )?(?:CUDA|GPU)/i,
       ),
-      weak(
-        /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
-      ),
+      // A consequence: whatever else the text tells comes first.
+      {
+        ...weak(
+          /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
+        ),
+        family: true,
+        notice: true,
+        rank: 400,
+      },
     ],
     unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+/i,
     cause: (context) => {

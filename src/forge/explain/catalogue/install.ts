@@ -99,7 +99,7 @@ export const installClasses: readonly ErrorClass[] = [
         ),
       ),
       symptom(
-        /we can conclude that your (?:requirements|project's requirements) [^\n]*(?:unsatisfiable|incompatible)/i,
+        /we\s+can\s+conclude\s+that\s+your\s+(?:project's\s+)?requirements\s+are\s+(?:unsatisfiable|incompatible)/i,
       ),
       symptom(/pip's dependency resolver does not currently take into account all the packages that are installed/i),
     ],
@@ -228,7 +228,9 @@ export const installClasses: readonly ErrorClass[] = [
         /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
       ),
       capture(/package (?<what>\S+) has constraint [^\n]* conflicting with/i),
-      symptom(/Solving environment: failed/i),
+      phrase(/Could not solve for environment specs|\bconflicts? with any installable versions? previously reported/i),
+      symptom(/Found conflicts! Looking for incompatible packages/i),
+      symptom(/Solving environment: failed(?! with (?:initial frozen|repodata|current))/i),
     ],
     cause: ({ got }) =>
       got.what

@@ -246,7 +246,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Error loading "[^"\n]*\\(?<library>[\w.-]+\.dll)" or one of its dependencies/i),
       capture(
         /DLL load failed while importing (?<library>\w+)/i,
-        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl/i,
+        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl|turbomind|importing \w+_(?:ext|C|kernels?|ops)\b/i,
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
       symptom(/\berror in LoadLibrary[AW]?\b/),
@@ -343,9 +343,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /'NoneType' object has no attribute '(?:cget_\w+|cquantize\w*|cdequantize\w*|split)'|undefined symbol: c(?:get_|quantize|dequantize|gemm|adam)\w+/i,
       ),
-      phrase(
-        /(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires|No GPU found\. A GPU is needed for quantization/i,
-      ),
+      phrase(/(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires/i),
     ],
     // What it prints while all is well.
     unless: /CUDA SETUP: Loading binary/,

@@ -161,7 +161,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       capture(/(?:gguf_init_from_file\w*|error loading model): failed to (?:open|read)[^\n]*/i),
       phrase(
-        /PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
+        /PytorchStreamReader failed|failed finding central directory|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
       ),
     ],
     cause: () => 'The file is cut off, not a GGUF file (an HTML page or a Git LFS pointer), or of an old format.',

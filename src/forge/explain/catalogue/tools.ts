@@ -157,6 +157,7 @@ export const toolClasses: readonly ErrorClass[] = [
       phrase(
         /Model architectures? \[[^\]\n]*\] (?:(?:are|is) not supported|failed to be inspected)|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
       ),
+      capture(/Unknown quantization method: (?<name>\w+)\. Must be one of/),
       phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,

@@ -9,9 +9,9 @@ import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
 import type { WasmEngine } from '../../engine.ts';
 import { aligned } from '../emit.ts';
+import { LongRows } from '../long-rows.ts';
 import { keys } from './keys.ts';
 import { localBytes } from './local.ts';
-import { LongRows } from './long-rows.ts';
 import { mostNetwork } from './network.ts';
 import { note } from './passes.ts';
 import { arg, hasEven, mostBuckets, renderLongValues, step, together } from './values-steps.ts';
@@ -45,7 +45,7 @@ interface Tables {
   readonly firsts: number;
 }
 
-export class LongValueSort extends LongRows<typeof arg> {
+export class LongValueSort extends LongRows<Sort, typeof arg> {
   readonly #blocks: number;
   readonly #tasks: number;
   readonly #parts: Parts;
@@ -59,6 +59,7 @@ export class LongValueSort extends LongRows<typeof arg> {
     const parts = partsOf(routine, blocks, tasks);
     super(routine, engine, {
       needs: [values, values],
+      inputs: 1,
       scratchBytes: parts.bytes,
       args: arg,
       code: renderLongValues(routine, blockItems, engine.memory.shared),
@@ -68,7 +69,7 @@ export class LongValueSort extends LongRows<typeof arg> {
     this.#parts = parts;
   }
 
-  protected override sortRow([input, values]: readonly number[], scratch: number): void {
+  protected override runRow([input, values]: readonly number[], scratch: number): void {
     const parts = this.#parts;
     const at = (offset: number): number => scratch + offset;
     this.set({

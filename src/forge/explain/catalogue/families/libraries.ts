@@ -4,6 +4,7 @@ import type { Family } from './types.ts';
 import { ABSENT, FAILED, FAULT } from './words.ts';
 
 export const libraries: readonly Family[] = [
+  { code: 'cudnn-missing', subject: /cudnn/i, trouble: /\brequires? cudnn\b(?! ?(?:v|version|>|\d))/i },
   { code: 'cudnn-missing', subject: /cudnn/i, trouble: ABSENT },
   { code: 'cudnn-missing', subject: /cudnn\w*\.(?:dll|so)/i, trouble: /not (?:be )?(?:configured|installed|loaded)/i },
   {

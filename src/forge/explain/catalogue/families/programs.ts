@@ -8,7 +8,7 @@ export const programs: readonly Family[] = [
     code: 'ort-provider',
     subject: /onnxruntime|ONNXRuntime|ExecutionProvider/,
     trouble:
-      /\b(?:provider|cuda|tensorrt|gpu)\b[^\n]*\b(?:fail\w*|error|not|unable)|\bPlease install\b[^\n]*\b(?:TensorRT|CUDA|cuDNN)\b/i,
+      /(?:provider|\bcuda|\btensorrt|\bgpu)\b[^\n]*\b(?:fail\w*|error|not|unable)|\bPlease install\b[^\n]*\b(?:TensorRT|CUDA|cuDNN)\b/i,
   },
   {
     code: 'tensorrt-engine',
@@ -57,7 +57,7 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'llama-failed',
-    subject: /^(?!.*(?:invalid|unknown) argument).*(?:gguf|llama_model|llama_load)/i,
+    subject: /^(?!.*(?:(?:invalid|unknown) argument|custom_nodes)).*(?:gguf|llama_model|llama_load)/i,
     trouble: /\b(?:fail\w*|error|unable)\b/i,
   },
   {
@@ -95,7 +95,7 @@ export const programs: readonly Family[] = [
   {
     code: 'torch-no-gpu',
     subject:
-      /is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees|^\s*(?:GPU|CUDA device)s? ?[:=]/i,
+      /^(?!.*\bmake sure\b).*(?:is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees)|^\s*(?:GPU|CUDA device)s? ?[:=]/i,
     trouble: /\b(?:False|No|none|not)\b/i,
   },
   {
@@ -108,7 +108,7 @@ export const programs: readonly Family[] = [
     subject:
       /\b(?:cuda|nvidia|render\w*|cycles|compute|requested|gpu)\b[^\n]*\b(?:gpus?|devices?)\b|\b(?:gpus?|devices?)\b[^\n]*\b(?:requested|cuda)\b/i,
     trouble:
-      /\b(?:only )?(?:0|zero) (?:gpus?|devices?)\b|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
+      /\b(?:only )?(?<!platform )(?:0|zero) (?:gpus?|devices?)\b(?! ?\d)|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
   },
   {
     code: 'launch-config',
@@ -150,7 +150,7 @@ export const programs: readonly Family[] = [
   {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system/,
-    trouble: /\b(?:error|failed|failure|exception|not configured|cannot)\b|system_error/i,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*/i,
+    trouble: /\b(?:error|failed|failure|exception|not configured|cannot|fail to launch)\b|system_error/i,
   },
 ];

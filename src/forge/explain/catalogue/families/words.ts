@@ -3,7 +3,7 @@
 export const FAILED =
   /\b(?:fail\w*|errors?|exception|unable|cannot|can't|could ?n[o']t|couldn't|not|no|unsupported|invalid|incompatible|refused|denied|aborted|panicked|crash(?:ed)?|fatal|bad|missing|unknown|undefined|mismatch\w*|outdated|rejected|corrupt\w*|unresolv\w+|lacks?)\b|Error\b|_ERROR\b|\bERROR_|FAILED/i;
 export const ABSENT =
-  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|dlopen|find|found|locate|discover|see|access|import|loaded|available|installed|registered|exist|detected|accessible|present|linked)\b|\bmissing\b|cannot be|\bno such file\b/i;
+  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|dlopen|find|found|locate|discover|see|access|import|loaded|available|installed|registered|exist|detected|accessible|present|linked|contain)\b|\bmissing\b|cannot be|\bno such file\b|\bplease (?:re)?install\b/i;
 export const DIED = /segfault|SIGSEGV|SIGABRT|SIGFPE|SIGBUS|core dumped|access violation|segmentation fault|bad_alloc/i;
 export const LOST = /\blost\b|_LOST\b|\bhung\b|\bremoved\b/i;
 export const FAULT =
