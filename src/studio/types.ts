@@ -236,6 +236,8 @@ export interface FieldView {
   readonly disposed: boolean;
   readonly cells: readonly [number, number, number];
   readonly channels: number;
+  /** Of its tensors; 0 once it was disposed of. */
+  readonly bytes: number;
   readonly sensorDim: number;
   readonly motorDim: number;
   /** Since it was made. */

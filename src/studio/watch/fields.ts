@@ -65,6 +65,7 @@ export class FieldWatch {
       disposed,
       cells: edges,
       channels: this.#last?.state.tensorShape[3] ?? channelsOf(options.shape.layout),
+      bytes: this.#field.bytes,
       sensorDim,
       motorDim,
       cycle,

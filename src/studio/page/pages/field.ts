@@ -4,7 +4,7 @@ import type { FieldSlice, FieldView } from '../../types.ts';
 import { timeChart } from '../chart.ts';
 import { h, keyed, setAttribute, setText, show } from '../dom.ts';
 import { drawBars, drawHistogram, drawSlice, type PictureColours } from '../field-pictures.ts';
-import { count, counted, duration, percent, short, unknown } from '../format.ts';
+import { bytes, count, counted, duration, percent, short, unknown } from '../format.ts';
 import type { Store, View } from '../store.ts';
 import { empty, figure, panel } from '../widgets.ts';
 import { fieldSettings } from './field-settings.ts';
@@ -218,7 +218,7 @@ function fieldCard(
   const draw = ({ field: f, view }: Drawn): void => {
     setText(
       what,
-      `Model ${f.model}, ${f.cells.join(' × ')} cells with ${counted(f.channels, 'channel')} on ${f.device}. ${counted(f.cycle, 'cycle')} since it was made.`,
+      `Model ${f.model}, ${f.cells.join(' × ')} cells with ${counted(f.channels, 'channel')} on ${f.device}${f.disposed ? '' : `, ${bytes(f.bytes)}`}. ${counted(f.cycle, 'cycle')} since it was made.`,
     );
     const { state, loop } = f;
     figures.rate.set(short(f.cyclesPerSecond), loop ? `asked for: ${loop.hz}` : 'over five seconds');
