@@ -176,7 +176,7 @@ describe('the gate', () => {
     expect(report.reason).toMatch(/no baseline for this machine/);
     const few = gate(run({ a: [10, 0.01], b: [5, 0.01] }, 10), baseline);
     expect(few.outcome).toBe('cannot-judge');
-    expect(few.rows[0]!.reason).toMatch(/60 samples before and 10 now; 30 are needed/);
+    expect(few.rows[0]!.reason).toMatch(/samples: 60 before, 10 now; 30 are needed on each side/);
     const drift = profileOf({ entries: callsOf({ a: [...times(30, 10), ...times(30, 15)], b: times(60, 5) }) });
     const noisyReport = gate(drift, baseline);
     expect(noisyReport.outcome).toBe('cannot-judge');
