@@ -9,7 +9,7 @@ const MARKS = /^(?:\s*(?:\[(?:rank\s?)?\d+\]:|\(\w+ pid=\d+[^)]*\)|>|\||#\d+ \d+
 
 /** A person tells of a fault: the words around it are the story, not the program's. */
 export const TOLD =
-  /^(?!.*(?:\w(?:Error|Exception)\b|\b(?:FATAL|ERROR|[Ee]rror): |["'`*].{12,}["'`*]|0x[\dA-F]{8}))(?:.*\b(?:I(?! \w+\/)|I'm|I've|my|we (?:are|get|got|have|tried|use))\b|\W*[Tt]rying to \w+|.*\bit (?:crashes|fails|works)\b)/;
+  /^(?!.*(?:\w(?:Error|Exception)\b|\b(?:FATAL|ERROR|[Ee]rror): |["'`*].{12,}["'`*]|0x[\dA-F]{8}))(?:.*\b(?:I(?! \w+\/)|I'm|I've|my|we (?:are|get|got|have|tried|use))\b|\W*[Tt]rying to \w+|\s*[-*•] [a-z]+ (?:[\w/-]+:? ){4,}|.*\bit (?:crashes|fails|works)\b)/;
 
 /** Longest text that is looked at; of more, the end is kept, where the error stands. */
 const MOST = 1024 * 1024;

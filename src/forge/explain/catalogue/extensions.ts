@@ -48,7 +48,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(
         /No module named '(?<module>torch|packaging|wheel|numpy)'/i,
-        /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
+        /Getting requirements to build wheel|\bpip (?:setup|install|wheel)\b[^\n]*\b(?:error|fail\w*)\b|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
       ),
       capture(/Failed to build `?(?<package>[\w-]+)[\s\S]{0,400}No module named '(?<module>torch)'/i),
       capture(/`(?<package>[\w-]+)[^`\n]*` depends on `(?<module>\w+)`, but doesn't declare it as a build dependency/),

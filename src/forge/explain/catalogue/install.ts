@@ -138,7 +138,7 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'The framework is not installed in this Python',
     patterns: [
       capture(
-        /No module named ['"](?<module>torch\w*|_?pywrap_tensorflow\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
+        /No module named ['"](?<module>torch\w*|_?pywrap_tensorflow\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)['"]/i,
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],

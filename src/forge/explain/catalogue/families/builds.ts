@@ -198,7 +198,8 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'extension-missing',
-    subject: /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so/i,
+    subject:
+      /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so|\b(?!libcuda\.|libcudart|libcudnn)\w*(?:gpu|cuda|_nms|roi_)\w*(?:\.cpython-[\w-]+)?\.so\b/i,
     trouble: ABSENT,
   },
   {
