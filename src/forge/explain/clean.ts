@@ -18,17 +18,17 @@ const LONG_LINE = 4096;
 
 export function clean(source: string): string {
   const text = source.length > MOST ? source.slice(-MOST) : source;
-  return unwrapped(text.replaceAll('\r\n', '\n').split('\n').map(lastWritten))
-    .map((line) =>
-      plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line)
-        .replace(LOST, '')
-        .replace(MARKS, '')
-        .replaceAll('\u00a0', ' ')
-        .replaceAll(/[\u2018\u2019]/g, "'")
-        .trimEnd(),
-    )
-    .join('\n');
+  const shown = text.replaceAll('\r\n', '\n').split('\n').map(lastWritten).map(visible);
+  const lines = shown.map((line) => line.replace(MARKS, ''));
+  joinWrapped(shown, lines);
+  return lines.map((line) => line.trimEnd()).join('\n');
 }
+
+const visible = (line: string): string =>
+  plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line)
+    .replace(LOST, '')
+    .replaceAll('\u00a0', ' ')
+    .replaceAll(/[\u2018\u2019]/g, "'");
 
 /** A progress bar rewrites its line; what was last on it is what the reader saw. */
 function lastWritten(line: string): string {
@@ -45,16 +45,16 @@ function lastWritten(line: string): string {
 const TERMINAL = 79;
 
 /**
- * What was copied from a terminal is broken at its width, in the middle of words: no line is longer, and two in a row are as
- * long. Such lines are joined again; empty ones stay in their places.
+ * What was copied from a terminal is broken at its width, in the middle of words: no line as it was shown is longer, and two in
+ * a row are as long. Such lines are joined again; empty ones stay in their places.
  */
-function unwrapped(lines: string[]): string[] {
-  const width = lines.reduce((most, line) => Math.max(most, line.length), 0);
-  if (width < TERMINAL || width > 400) return lines;
+function joinWrapped(shown: readonly string[], lines: string[]): void {
+  const width = shown.reduce((most, line) => Math.max(most, line.length), 0);
+  if (width < TERMINAL || width > 400) return;
   for (let i = 0; i < lines.length - 1; i++) {
     let end = i;
     while (
-      lines[end]!.length === width &&
+      shown[end]!.length === width &&
       /^(?!.* {3}).*[\w ',.-]$/.test(lines[end]!) &&
       /^ ?[a-z\d]/.test(lines[end + 1] ?? '')
     )
@@ -64,7 +64,6 @@ function unwrapped(lines: string[]): string[] {
     lines.fill('', i + 1, end + 1);
     i = end;
   }
-  return lines;
 }
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */

@@ -102,7 +102,8 @@ export const toolClasses: readonly ErrorClass[] = [
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,
       ),
     ],
-    unless: /jaxlib(?!\.)|module 'jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible|import name '(?:csrc|_C|_ext)'/,
+    unless:
+      /jaxlib(?!\.)|module 'jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible|import name '(?:csrc|_C|_ext)'/,
     cause: ({ got }) =>
       got.name
         ? `${got.module} has no ${got.name} in the version that is installed.`
