@@ -4,6 +4,7 @@
 // for plain words costs a fraction of running, and of compiling, a pattern. What is read here is never too much: where the
 // source is not understood, it asks for nothing. Letters count the same in both cases, so a text is searched in lower case.
 
+import { GPU_DISTRIBUTION } from './packages.ts';
 import type { Pattern } from './types.ts';
 
 /** Every group must have one of its words in the text. */
@@ -25,7 +26,9 @@ function once<T extends object>(key: T, make: (key: T) => Needs): Needs {
   return made;
 }
 
-export const needsOf = (re: RegExp): Needs => once(re, ({ source }) => new Reader(source).all());
+/** The names of packages are more than `MOST_WORDS`: a pattern with them is read as if anything stood there. */
+export const needsOf = (re: RegExp): Needs =>
+  once(re, ({ source }) => new Reader(source.length > 1024 ? source.replaceAll(GPU_DISTRIBUTION, '.') : source).all());
 
 /** What a pattern of the catalogue asks for; one that is made of others is not made for it. */
 export const needsOfPattern = (pattern: Pattern): Needs =>
