@@ -181,7 +181,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA was started before the process was forked',
     patterns: [
-      phrase(/Cannot re-initialize CUDA in forked subprocess/i),
+      phrase(/Cannot re-initialize CUDA in forked subprocess|CUDA initialized before forking/i),
       phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],

@@ -356,8 +356,9 @@ export const libraryClasses: readonly ErrorClass[] = [
         /CUDA[_ ]SETUP: (?:WARNING! libcudart|CUDA (?:runtime|detection|version)[^\n]*(?:fail|not)|ERROR|Something unexpected|Problem)/i,
       ),
       phrase(/did not contain \['libcudart\.so'/i),
+      capture(/'NoneType' object has no attribute 'split'/, /bitsandbytes|CUDA[ _]SETUP|\bbnb\b/i),
       capture(
-        /'NoneType' object has no attribute '(?:cget_\w+|cquantize\w*|cdequantize\w*|split)'|undefined symbol: c(?:get_|quantize|dequantize|gemm|adam)\w+/i,
+        /'NoneType' object has no attribute '(?:cget_\w+|cquantize\w*|cdequantize\w*)'|undefined symbol: c(?:get_|quantize|dequantize|gemm|adam)\w+/i,
       ),
       phrase(/(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires/i),
     ],

@@ -94,13 +94,15 @@ export const toolClasses: readonly ErrorClass[] = [
       phrase(
         /Model architectures? \[[^\]\n]*\] (?:(?:are|is) not supported|failed to be inspected)|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
       ),
+      capture(/(?<name>\w+_(?:fwd|bwd|cuda|kernel|forward|backward))\(\): incompatible function arguments/),
+      capture(/(?<module>\w+)==\S+ is used but incompatible/),
       capture(/Unknown quantization method: (?<name>\w+)\. Must be one of/),
       phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,
       ),
     ],
-    unless: /jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible/,
+    unless: /jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible|import name '(?:csrc|_C|_ext)'/,
     cause: ({ got }) =>
       got.name
         ? `${got.module} has no ${got.name} in the version that is installed.`

@@ -73,7 +73,8 @@ export const programs: readonly Family[] = [
   {
     code: 'oom',
     subject: /\bOOMed\b|\bOOM\b(?! killer)|out_of_memory|(?<!java\.lang\.)OutOfMemory/,
-    trouble: /OOM|memory/i,
+    trouble:
+      /out_of_memory|OutOfMemory|\b(?:gpu|cuda|vram|device|rank|batch|torch|tensor|shape|worker|model|train\w*|inference|kernel|allocat\w+|alloc|hip|attention|memory pool)\b/i,
   },
   {
     code: 'oom',

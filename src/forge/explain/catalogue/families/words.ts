@@ -8,7 +8,7 @@ export const REFUSED =
 export const ABSENT =
   /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|dlopen|find|found|locate|discover|see|access|import|loaded|available|installed|registered|exist|detected|accessible|present|linked|contain)\b|\bmissing\b|cannot be|\bno such file\b|\bplease (?:re)?install\b/i;
 export const DIED = /segfault|SIGSEGV|SIGABRT|SIGFPE|SIGBUS|core dumped|access violation|segmentation fault|bad_alloc/i;
-export const LOST = /\blost\b|_LOST\b|\bhung\b|\bremoved\b/i;
+export const LOST = /\blost\b|_LOST\b|\bhung\b|_REMOVED\b|\b(?:device|adapter|gpu)\b[^\n]{0,16}\bremoved\b/i;
 export const FAULT =
   /\b(?:errors?|fail\w*|failing|exception|aborted|fatal|undefined|not found|invalid|raised)\b|Error\b/i;
 /** A fault beyond doubt: a warning, or a thing that was not found and is not needed, is none. */
