@@ -142,7 +142,7 @@ describe('texts that people really had', () => {
   // What each batch gave when it was collected: it may not fall. No pattern was written with them.
   it.each([
     ['unseen.txt', 0.77, 0.92],
-    ['unseen-platforms.txt', 0.86, 0.86],
+    ['unseen-platforms.txt', 0.87, 0.91],
   ] as const)('of the half that is only measured, %s, are answered as the bench says', (name, least, precise) => {
     const { recall, precision } = measure(readErrors(new URL(name, unseen)), (text) => explain(text));
     expect(recall).toBeGreaterThanOrEqual(least);
