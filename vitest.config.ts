@@ -8,9 +8,13 @@ import { within } from './test/support/time.ts';
 // Workers inherit this: the dynamic linker reads LD_LIBRARY_PATH when a process starts, and never again.
 Object.assign(process.env, softwareGpu().dawn);
 
+const every = ['{src,test}/**/*.test.ts'];
+/** Small pieces that keep no state. */
+const units = 'src/{base,kernel,graph,devices,io}/**/*.test.ts';
 /**
  * Files with a process of their own: they measure its memory or its time, start, kill and watch processes, drive a browser, or change
- * what a process has only once. All others share a process with those before them, so that what they import is loaded once.
+ * what a process has only once. All others share a process with
+ * those before them, so that what they import is loaded once.
  */
 const alone = [
   'test/{browser,gpu,memory,package,profile,recovery,studio,support,tfjs,types}/**/*.test.ts',
@@ -58,10 +62,8 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      {
-        extends: true,
-        test: { name: 'together', include: ['{src,test}/**/*.test.ts'], exclude: alone, isolate: false },
-      },
+      { extends: true, test: { name: 'together', include: every, exclude: [...alone, units], isolate: false } },
+      { extends: true, test: { name: 'units', include: [units], isolate: false } },
     ],
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/support/built.mjs',
