@@ -114,6 +114,13 @@ describe('a comparison', () => {
     expect(compareProfiles(after, before).rows.map((r) => r.class)).toContain('removed');
   });
 
+  it('keeps every name on its line, and lets none move the cursor', () => {
+    const entries = callsOf({ 'a\nb': times(5, 1), '\u001b[2Jgone': times(5, 1) });
+    const text = comparisonText(compareProfiles(profileOf({ entries }), profileOf({ entries })));
+    expect(text).not.toContain('\u001b');
+    expect(text.trimEnd().split('\n')).toHaveLength(3);
+  });
+
   it('calls twice the calls at equal time no change, and few calls unsure', () => {
     const before = profileOf({ entries: callsOf({ a: times(10, 5), few: [10, 10] }) });
     const after = profileOf({ entries: callsOf({ a: times(20, 5), few: [50, 50] }) });
@@ -169,7 +176,7 @@ describe('the gate', () => {
     expect(report.reason).toMatch(/no baseline for this machine/);
     const few = gate(run({ a: [10, 0.01], b: [5, 0.01] }, 10), baseline);
     expect(few.outcome).toBe('cannot-judge');
-    expect(few.rows[0]!.reason).toMatch(/60 samples before and 10 now; 30 are needed/);
+    expect(few.rows[0]!.reason).toMatch(/samples: 60 before, 10 now; 30 are needed on each side/);
     const drift = profileOf({ entries: callsOf({ a: [...times(30, 10), ...times(30, 15)], b: times(60, 5) }) });
     const noisyReport = gate(drift, baseline);
     expect(noisyReport.outcome).toBe('cannot-judge');

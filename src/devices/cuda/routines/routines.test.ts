@@ -20,6 +20,7 @@ function crossSection(): RoutineCase[] {
   const taken = new Map<string, number>();
   return routineCases().filter(({ routine: r }) => {
     if (r.op === 'products') return r.count === 3 && (r.product.type === 'f32' || r.product.type === 'i64');
+    if (r.op === 'compact' || r.op === 'fourier') return false;
     if (r.op === 'raw' || r.op === 'rows' || r.op === 'attention' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
       return r.op === 'sort' && r.type === 'bool';
     // Widths of keys, and of one update for all, are few.
