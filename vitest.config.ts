@@ -12,7 +12,7 @@ const every = ['{src,test}/**/*.test.ts'];
 /** Small pieces that keep no state. */
 const units = 'src/{base,kernel,graph,devices,io}/**/*.test.ts';
 /**
- * Files with a process of their own: they measure its memory or its time, start, kill and watch processes, drive a browser, or change
+ * Files with a process of their own: they measure its memory or its time, wait for the collector, start, kill and watch processes, drive a browser, or change
  * what a process has only once. All others share a process with
  * those before them, so that what they import is loaded once.
  */
@@ -20,8 +20,9 @@ const alone = [
   'test/{browser,gpu,memory,package,profile,recovery,studio,support,tfjs,types}/**/*.test.ts',
   'test/batch/{kills,transport}.test.ts',
   'test/core/{bounded,host-cost,lifetime,planning,turns}.test.ts',
+  'test/compute/names.test.ts',
   'test/field/page.test.ts',
-  'test/governor/isolation.test.ts',
+  'test/governor/{isolation,memory}.test.ts',
   'test/webgpu/{browser,life}.test.ts',
   'src/cli/forge/sessions.test.ts',
   'src/forge/explain/command.test.ts',
