@@ -12,9 +12,9 @@ const every = ['{src,test}/**/*.test.ts'];
 /** Small pieces that keep no state. */
 const units = 'src/{base,kernel,graph,devices,io}/**/*.test.ts';
 /**
- * Files with a process of their own: they measure its memory or its time, wait for the collector, start, kill and watch processes, drive a browser, or change
- * what a process has only once. All others share a process with
- * those before them, so that what they import is loaded once.
+ * Files with a process of their own: they measure its memory or its time, wait for the collector, start, kill and watch processes,
+ * drive a browser, or change what a process has only once. All others share a process with those before them, so that what they
+ * import is loaded once.
  */
 const alone = [
   'test/{browser,gpu,memory,package,profile,recovery,studio,support,tfjs,types}/**/*.test.ts',
