@@ -83,7 +83,7 @@ describe('the statistics', () => {
   it('are not fooled by many operations at once: Holm keeps the alarms of 100 equal ones rare', () => {
     const random = seededRandom(5);
     let alarms = 0;
-    for (let i = 0; i < (all ? 20 : 6); i++) {
+    for (let i = 0; i < (all ? 20 : 3); i++) {
       const cases = Array.from({ length: 100 }, (_, k) => ({
         operation: `op ${k}`,
         before: noisy(random, 30, 10, 0.04),

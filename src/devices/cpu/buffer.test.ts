@@ -31,8 +31,8 @@ it('keeps buffers of all sizes apart', async () => {
   const device = await createCpuDevice({ threads: 1 });
   const sizes = [0, 1, 63, 64, 65, 128, 129, 511, 512, 513, 1024, 2047, 2049, 4095, 4096, 4097];
   const made = sizes.flatMap((n) => [n, n, n]).map((n) => device.allocate(n));
-  made.forEach((b, i) => device.write(b, bytesOf(b.bytes, i)));
-  made.forEach((b, i) => expect(device.readSync(b)).toEqual(bytesOf(b.bytes, i)));
+  for (const [i, b] of made.entries()) device.write(b, bytesOf(b.bytes, i));
+  for (const [i, b] of made.entries()) expect(device.readSync(b)).toEqual(bytesOf(b.bytes, i));
   await device.close();
 });
 
