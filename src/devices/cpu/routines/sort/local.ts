@@ -21,11 +21,16 @@ const widths = [
 const countBytes = 4 << widths[0].bits;
 const networkBytes = 4 * mostNetwork;
 export const localBytes = countBytes + 2 * networkBytes;
+/** Where in it the keys of a network are sorted. Keys that lie there already are not copied; they do not stay as they are. */
+export const networkOffset = countBytes;
 
-/** (source, target, spare, local, keys, low, high): sorts by the bits low … high-1, the only ones that differ, into `target`. */
+/**
+ * (source, target, spare, local, keys, low, high) → where the sorted keys are: `target`, or a place in `local`. Sorts by the bits
+ * low … high-1, the only ones that differ.
+ */
 export function localSort(module: WasmModule, word: 'i32' | 'i64'): Func {
   const byNetwork = word === 'i32' ? sortByNetwork(module) : null;
-  const f = module.func(['i32', 'i32', 'i32', 'i32', 'i32', 'i32', 'i32']);
+  const f = module.func(['i32', 'i32', 'i32', 'i32', 'i32', 'i32', 'i32'], ['i32']);
   const [source, target, spare, counts, count, low, high] = [0, 1, 2, 3, 4, 5, 6] as const;
   const bytes = word === 'i64' ? 8 : 4;
   const c = f.code;
@@ -46,7 +51,7 @@ export function localSort(module: WasmModule, word: 'i32' | 'i64'): Func {
   c.get(count).i32(few).op('i32.le_u').get(low).get(high).ops('i32.ge_u', 'i32.or');
   c.if();
   insertion(f, { source, target, end }, word);
-  c.op('return').end();
+  c.get(target).op('return').end();
   if (byNetwork) {
     // Times of both in nanoseconds: a step of the network takes 1/16 for each key, a pass of the radix sort 2 and some more.
     const [log, size] = [local(), local()];
@@ -57,7 +62,7 @@ export function localSort(module: WasmModule, word: 'i32' | 'i64'): Func {
     c.get(high).get(low).op('i32.sub').i32(7).op('i32.add').i32(3).op('i32.shr_u');
     c.get(count).i32(2).op('i32.mul').i32(150).ops('i32.add', 'i32.mul').i32(32).ops('i32.mul', 'i32.lt_u');
     c.if();
-    c.get(source).get(target).get(counts).i32(countBytes).op('i32.add').get(count).get(size).call(byNetwork.index);
+    c.get(source).get(counts).i32(networkOffset).op('i32.add').get(count).get(size).call(byNetwork.index);
     c.op('return').end().end();
   }
 
@@ -115,6 +120,7 @@ export function localSort(module: WasmModule, word: 'i32' | 'i64'): Func {
   c.get(spare).get(target).get(into).get(target).ops('i32.eq', 'select').set(into);
   c.get(low).get(width).op('i32.add').set(low);
   c.get(passes).i32(1).op('i32.sub').tee(passes).brIf(pass).end();
+  c.get(target);
   return f;
 }
 
@@ -159,16 +165,24 @@ function insertion(f: Func, l: { source: number; target: number; end: number }, 
   );
 }
 
-/** (source, target, room, keys, size): by a network of that size; keys that it lacks are the largest there are. */
+/** (source, room, keys, size) → where they are: by a network of that size; keys that it lacks are the largest there are. */
 function sortByNetwork(module: WasmModule): Func {
   const [sort, order] = [network(module), inOrder(module)];
-  const f = module.func(['i32', 'i32', 'i32', 'i32', 'i32']);
-  const [source, target, room, count, size] = [0, 1, 2, 3, 4] as const;
+  const f = module.func(['i32', 'i32', 'i32', 'i32'], ['i32']);
+  const [source, room, count, size] = [0, 1, 2, 3] as const;
   const c = f.code;
   const [at, end, sorted] = [f.local('i32'), f.local('i32'), f.local('i32')];
   c.get(size).i32(leastNetwork).get(size).i32(leastNetwork).ops('i32.gt_u', 'select').set(size);
-  c.get(room).get(count).i32(-4).op('i32.and').i32(4).ops('i32.mul', 'i32.add').set(at);
+  c.get(source).get(room).op('i32.ne').if();
+  copyKeys(f, source, room, count);
+  c.end();
+  c.get(room).get(count).i32(4).ops('i32.mul', 'i32.add').set(at);
   c.get(room).get(size).i32(4).ops('i32.mul', 'i32.add').set(end);
+  // Key by key up to a whole vector.
+  const whole = c.block();
+  const next = c.loop();
+  c.get(at).i32(15).op('i32.and').op('i32.eqz').brIf(whole);
+  c.get(at).i32(-1).mem('i32.store').get(at).i32(4).op('i32.add').set(at).br(next).end().end();
   rising(
     c,
     at,
@@ -176,11 +190,10 @@ function sortByNetwork(module: WasmModule): Func {
     16,
     () => c.get(at).v128(new Uint8Array(16).fill(255)).mem('v128.store', 0, 2),
   );
-  copyKeys(f, source, room, count);
   c.get(size).i32(2).op('i32.shr_u').set(size);
   c.get(room).get(size).call(sort.index);
   c.get(room).get(room).i32(networkBytes).op('i32.add').tee(sorted).get(size).call(order.index);
-  copyKeys(f, sorted, target, count);
+  c.get(sorted);
   return f;
 }
 

@@ -216,7 +216,6 @@ class Steps {
         for (const part of ['moved', 'keys', 'spare'] as const) this.#offset(part, this.#first, this.#keyBytes);
         this.#offset('local', 1, localBytes).get(this.#width);
         this.given('low').get(top).call(sort.index);
-        this.#offset('keys', this.#first, this.#keyBytes);
         this.#offset('values', this.#first, byteSize(this.#r.type)).get(this.#width).call(toValues.index);
         c.end();
       },
