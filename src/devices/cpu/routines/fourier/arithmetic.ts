@@ -3,6 +3,7 @@
 import type { Code, ValType } from '../../wasm/code.ts';
 import type { Func } from '../../wasm/module.ts';
 import type { MemoryOp, PlainOp } from '../../wasm/ops.ts';
+import { Shuffles } from '../shuffles.ts';
 
 export type FourierType = 'f32' | 'f64';
 
@@ -77,6 +78,7 @@ export class Arithmetic {
   readonly lanes: number;
   /** Of one element. */
   readonly bytes: number;
+  readonly shuffles: Shuffles;
   readonly #type: FourierType;
   readonly #f: Func;
   readonly #is: Instructions;
@@ -89,6 +91,7 @@ export class Arithmetic {
     this.lanes = this.#is.lanes;
     this.bytes = type === 'f32' ? 4 : 8;
     this.#align = type === 'f32' ? 2 : 3;
+    this.shuffles = new Shuffles(f, this.bytes);
   }
 
   get code(): Code {
@@ -150,56 +153,6 @@ export class Arithmetic {
     };
   }
 
-  /** Lanes of two vectors, by their numbers over both. */
-  shuffled(a: number, b: number, lanes: readonly number[]): number {
-    const bytes = lanes.flatMap((lane) => Array.from({ length: this.bytes }, (_, i) => lane * this.bytes + i));
-    this.code.get(a).get(b).shuffle(bytes);
-    return this.#kept();
-  }
-
   /** The lanes of a vector in the opposite order. */
-  reversed(a: number): number {
-    if (this.lanes === 1) return a;
-    return this.shuffled(
-      a,
-      a,
-      Array.from({ length: this.lanes }, (_, i) => this.lanes - 1 - i),
-    );
-  }
-
-  /** The lanes of some vectors in turns: the first of each, then the second of each, and so on. */
-  interleaved(vectors: readonly number[]): readonly number[] {
-    const count = vectors.length;
-    if (count === 1) return vectors;
-    if (count % 2 === 0) {
-      const halves = [0, 1].map((odd) => this.interleaved(vectors.filter((_, i) => i % 2 === odd)));
-      return halves[0]!.flatMap((a, i) => this.#zipped(a, halves[1]![i]!));
-    }
-    return vectors.map((_, i) => this.#gathered(vectors, i * this.lanes));
-  }
-
-  #zipped(a: number, b: number): readonly [number, number] {
-    const half = (first: number): number =>
-      this.shuffled(
-        a,
-        b,
-        Array.from({ length: this.lanes }, (_, i) => first + (i >> 1) + (i % 2) * this.lanes),
-      );
-    return [half(0), half(this.lanes / 2)];
-  }
-
-  /** One vector of those in turns, from its first element on: a lane more with each shuffle. */
-  #gathered(vectors: readonly number[], first: number): number {
-    const { lanes } = this;
-    const places = Array.from({ length: lanes }, (_, i) => first + i);
-    const lane = (e: number): number => Math.floor(e / vectors.length);
-    let made = vectors[places[0]! % vectors.length]!;
-    let order = Array.from({ length: lanes }, () => lane(places[0]!));
-    for (let i = 1; i < lanes; i++) {
-      const e = places[i]!;
-      order = order.map((l, at) => (at === i ? lanes + lane(e) : i === 1 && at === 0 ? l : at));
-      made = this.shuffled(made, vectors[e % vectors.length]!, order);
-    }
-    return made;
-  }
+  reversed = (a: number): number => (this.lanes === 1 ? a : this.shuffles.reversed(a));
 }

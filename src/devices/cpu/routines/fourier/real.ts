@@ -23,14 +23,7 @@ export function pairsFunction(module: WasmModule, half: number, type: FourierTyp
     address(c, 1, l.i, bytes).set(l.re);
     address(c, 2, l.i, bytes).set(l.im);
     const [a, b] = [ar.load(l.from, 0), ar.load(l.from, lanes * bytes)];
-    const every = (first: number): number =>
-      lanes === 1
-        ? [a, b][first]!
-        : ar.shuffled(
-            a,
-            b,
-            Array.from({ length: lanes }, (_, i) => 2 * i + first),
-          );
+    const every = (first: 0 | 1): number => (lanes === 1 ? [a, b][first]! : ar.shuffles.everySecond(a, b, first));
     ar.store(l.re, 0, every(0));
     ar.store(l.im, 0, every(1));
   });

@@ -60,7 +60,7 @@ function across(f: Func, { radix, m }: Stage, type: FourierType): void {
       [l.toRe, 're'],
       [l.toIm, 'im'],
     ] as const)
-      for (const [i, value] of ar.interleaved(y.map((v) => v[part])).entries())
+      for (const [i, value] of ar.shuffles.interleaved(y.map((v) => v[part])).entries())
         ar.store(to, i * ar.lanes * ar.bytes, value);
   });
 }
