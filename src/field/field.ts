@@ -241,6 +241,11 @@ export class Field implements AsyncDisposable {
     return this.#body.tensors;
   }
 
+  /** Of its tensors; 0 after the end. */
+  get bytes(): number {
+    return this.disposed ? 0 : this.#body.bytes;
+  }
+
   /** The sums of the last cycle; null before the first one. */
   get statistics(): Statistics | null {
     return this.#body.statistics;

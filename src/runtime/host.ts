@@ -6,6 +6,7 @@ import type { Mark } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { Forgotten } from '../governor/memory/forgotten.ts';
+import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { restorable } from '../governor/recovery/revive.ts';
 import { dropHandle } from '../graph/holding.ts';
@@ -174,10 +175,8 @@ export class RuntimeHost implements TensorHost {
     return this.#opened().transfers.readSync(node, this.want(toHostNow));
   }
 
-  read(node: Node, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
-    // Not an async function: passing a promise on through one takes as long as the read of a small tensor.
-    if (!this.#open) return Promise.reject(closed('runtime'));
-    return this.#open.transfers.read(node, this.want(toHost), signal, into);
+  read(node: Node, signal?: AbortSignal, into?: Uint8Array): Maybe<TypedArray> {
+    return this.#opened().transfers.read(node, this.want(toHost), signal, into);
   }
 
   upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null, keep = true): Node {

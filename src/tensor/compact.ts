@@ -63,6 +63,6 @@ export async function positionsOf<T>(host: TensorHost, flags: Node, make: (posit
 
 /** The only element of an i32 node. Waits. */
 export async function wholeNumber(host: TensorHost, node: Node): Promise<number> {
-  const bytes = await host.read(node);
-  return new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true);
+  const [value] = (await host.read(node)) as Int32Array;
+  return value!;
 }

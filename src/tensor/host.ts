@@ -29,8 +29,8 @@ export interface TensorHost {
   compute(nodes: readonly Node[]): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;
-  /** The bytes in storage form; with `into`, which is as long, always in that. */
-  read(node: Node, signal?: AbortSignal | undefined, into?: Uint8Array): Promise<Uint8Array>;
+  /** The elements as stored, or a promise of them; their bytes in `into`, if that is given, which is as long. */
+  read(node: Node, signal?: AbortSignal | undefined, into?: Uint8Array): TypedArray | Promise<TypedArray>;
   /** The bytes go to a device and nowhere else; programs that read the node run there from then on. */
   move(node: Node, device: string, signal?: AbortSignal | undefined): Promise<void>;
   /** The bytes went with a lost device, and nothing is left to make them from. */

@@ -101,6 +101,30 @@ describe.each(kinds)('a field on %s', (kind) => {
     expect(await readdir(folder).then((f) => f.filter((n) => n.endsWith('.tmp')))).toEqual([]);
   });
 
+  it('is saved in the middle of a loop as it was between two cycles, and the loop goes on', async () => {
+    await using field = await make();
+    await using same = await make();
+    const file = join(folder, `loop-${kind}.gfield`);
+    let [asked, sent] = [0, 0];
+    let saving: Promise<void> | null = null;
+    const { ticks } = await field.loop({
+      hz: 1000,
+      ticks: 20,
+      source: () => input(asked++),
+      sink: () => {
+        if (++sent === 5) saving = field.save(file);
+      },
+    });
+    await saving;
+    expect([ticks, field.cycle]).toEqual([20, 20]);
+    await using loaded = await Field.load(file, { runtime: await runtimeOf(kind), device: field.device });
+    expect(loaded.cycle).toBeGreaterThanOrEqual(5);
+    for (let t = 0; t < loaded.cycle; t++) await same.step(input(t));
+    expect(await hashOf(loaded)).toBe(await hashOf(same));
+    for (let t = loaded.cycle; t < 20; t++) await loaded.step(input(t));
+    expect(await hashOf(loaded)).toBe(await hashOf(field));
+  });
+
   it('refuses bad inputs and stays as it is', async () => {
     await using field = await make();
     await field.step(input(0));

@@ -24,7 +24,7 @@ import {
 } from '../../src/field/wire/index.ts';
 import { ArgumentError, turn } from '../../src/index.ts';
 import { all } from '../support/extent.ts';
-import { within } from '../support/time.ts';
+import { sleep, within } from '../support/time.ts';
 import { closeAll, runtimeOf } from './devices.ts';
 
 const rt = await runtimeOf('cpu');
@@ -150,13 +150,12 @@ describe('the server', () => {
   });
 
   it('names every mistake by its number, and closes after those of framing', async () => {
-    const server = await serve({ token: 'secret', receiveMs: 50, shared: {}, connections: 3 });
+    const server = await serve({ token: 'secret', shared: {}, connections: 3 });
     const cases: [number, boolean, readonly Uint8Array[]][] = [
       [errorCodes.badMagic, true, [sensors([1]).with(0, 0)]],
       [errorCodes.badVersion, true, [sensors([1]).with(4, 9)]],
       [errorCodes.unknownType, true, [sensors([1]).with(5, 77)]],
       [errorCodes.tooLong, true, [sensors([1]).with(13, 0xff)]],
-      [errorCodes.cutShort, true, [sensors([1]).slice(0, headerBytes + 2)]],
       [errorCodes.handshakeRequired, false, [sensors([1, 2, 3])]],
       [errorCodes.wrongToken, false, [hello({ token: 'wrong' })]],
       [errorCodes.unknownField, false, [hello({ token: 'secret', field: 'none' })]],
@@ -233,9 +232,28 @@ describe('the server', () => {
     slow.socket.destroy();
   });
 
+  it('closes a connection that does not shake hands, or stops within a frame', async () => {
+    const server = await serve({ receiveMs: 1000, connections: 1 });
+    const stranger = await Raw.open(server.port);
+    expect(await stranger.errorCode()).toBe(errorCodes.handshakeRequired);
+    await stranger.gone();
+    // There is room again.
+    const other = await Raw.open(server.port);
+    other.socket.write(hello());
+    expect((await other.next())?.type).toBe('handshake');
+    await sleep(1200);
+    other.socket.write(encodeFrame('ping', 5, new Uint8Array(0)));
+    expect((await other.next())?.type).toBe('ping');
+    other.socket.write(sensors([1]).slice(0, headerBytes + 2));
+    expect(await other.errorCode()).toBe(errorCodes.cutShort);
+    await other.gone();
+  });
+
   it('gives a frame its time from the first byte on, however slowly the others come', async () => {
-    const server = await serve({ receiveMs: 100 });
+    const server = await serve({ receiveMs: 1000 });
     const raw = await Raw.open(server.port);
+    raw.socket.write(hello());
+    expect((await raw.next())?.type).toBe('handshake');
     const frame = sensors(new Array(1000).fill(0));
     let at = 0;
     const dripping = setInterval(() => raw.socket.write(frame.slice(at, ++at)), 10);

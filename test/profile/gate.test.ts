@@ -83,7 +83,7 @@ describe('the statistics', () => {
   it('are not fooled by many operations at once: Holm keeps the alarms of 100 equal ones rare', () => {
     const random = seededRandom(5);
     let alarms = 0;
-    for (let i = 0; i < (all ? 20 : 6); i++) {
+    for (let i = 0; i < (all ? 20 : 3); i++) {
       const cases = Array.from({ length: 100 }, (_, k) => ({
         operation: `op ${k}`,
         before: noisy(random, 30, 10, 0.04),
@@ -176,7 +176,7 @@ describe('the gate', () => {
     expect(report.reason).toMatch(/no baseline for this machine/);
     const few = gate(run({ a: [10, 0.01], b: [5, 0.01] }, 10), baseline);
     expect(few.outcome).toBe('cannot-judge');
-    expect(few.rows[0]!.reason).toMatch(/60 samples before and 10 now; 30 are needed/);
+    expect(few.rows[0]!.reason).toMatch(/samples: 60 before, 10 now; 30 are needed on each side/);
     const drift = profileOf({ entries: callsOf({ a: [...times(30, 10), ...times(30, 15)], b: times(60, 5) }) });
     const noisyReport = gate(drift, baseline);
     expect(noisyReport.outcome).toBe('cannot-judge');

@@ -242,7 +242,8 @@ class RedisTransport implements Transport {
     await Promise.all([...this.#workers].map((w) => w.close()));
     // What is being submitted is cancelled with its next chunk; a source may never give one.
     await endsWithin(closeMs, Promise.allSettled(this.#submitting));
-    await Promise.all([...this.#bulls.values()].map((b) => b.close()));
+    // Redis may be gone.
+    await endsWithin(closeMs, Promise.allSettled([...this.#bulls.values()].map((b) => b.close())));
     this.#queue.news.close();
     this.#queue.redis.disconnect();
   }

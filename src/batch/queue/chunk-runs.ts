@@ -11,7 +11,17 @@ import {
 import type { Ahead } from './ahead.ts';
 import type { Queue } from './bullmq.ts';
 import { jobFields, type KnownJob, knownJob } from './known-job.ts';
-import { alone, chunksOf, idOf, isParcel, type Load, type Parcel, type Single } from './parcel.ts';
+import {
+  alone,
+  type BulkJob,
+  chunksOf,
+  idOf,
+  isParcel,
+  type Load,
+  type Parcel,
+  putBack,
+  type Single,
+} from './parcel.ts';
 
 export type BullJob = import('bullmq').Job;
 
@@ -89,19 +99,22 @@ export class ChunkRuns {
     const { attempts } = parcel;
     const { cancelled, again } = await this.#ask(parcel.jobId);
     if (cancelled) return;
-    const apart = async (chunks: readonly ChunkDescriptor[], tried = 0): Promise<void> => {
-      if (chunks.length > 0) await this.#queue.bull(needs).addBulk(chunks.map((c) => alone(c, attempts, tried)));
+    const add = async (loads: BulkJob[]): Promise<void> => {
+      if (loads.length > 0) await this.#queue.bull(needs).addBulk(loads);
     };
+    const back = (list: readonly ChunkDescriptor[]): Promise<void> => add(putBack(list, attempts));
     const chunks = chunksOf(parcel);
-    if (repeated || again) return apart(await this.#undone(chunks));
+    if (repeated || again) return back(await this.#undone(chunks));
     const kept = ahead.keeps(chunks.length);
     ahead.carried(Math.max(1, kept));
     const one = async (chunk: ChunkDescriptor): Promise<void> => {
-      if (!(await ahead.enter())) return apart([chunk]);
+      if (!(await ahead.enter())) return back([chunk]);
       const first = { chunk, id: idOf(chunk), attempt: 1, attempts, repeated: false };
-      return this.#inTurn(first, ahead).catch((error: unknown) => (isFinal(error) ? undefined : apart([chunk], 1)));
+      return this.#inTurn(first, ahead).catch((error: unknown) =>
+        isFinal(error) ? undefined : add([alone(chunk, attempts, 1)]),
+      );
     };
-    const ended = await Promise.allSettled([apart(chunks.slice(kept)), ...chunks.slice(0, kept).map(one)]);
+    const ended = await Promise.allSettled([back(chunks.slice(kept)), ...chunks.slice(0, kept).map(one)]);
     for (const e of ended) if (e.status === 'rejected') throw e.reason;
   }
 

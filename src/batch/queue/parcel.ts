@@ -55,6 +55,8 @@ export interface BulkJob {
     readonly attempts: number;
     readonly backoff: { readonly type: 'exponential'; readonly delay: number };
     readonly delay?: number;
+    /** It is the next, as it was before. */
+    readonly lifo?: true;
     readonly removeOnComplete: true;
   };
 }
@@ -71,6 +73,13 @@ export function alone(chunk: ChunkDescriptor, attempts: number, tried = 0): Bulk
   const opts = { jobId: idOf(chunk), ...waits, removeOnComplete: true } as const;
   if (tried === 0) return { name: chunk.op, data: chunk, opts };
   return { name: chunk.op, data: { ...chunk, tried }, opts: { ...opts, delay: backoffMs * 2 ** (tried - 1) } };
+}
+
+/** Chunks of an opened parcel, as the next ones of the queue: they have waited. */
+export function putBack(chunks: readonly ChunkDescriptor[], attempts: number): BulkJob[] {
+  const loads = chunks.map((c) => alone(c, attempts));
+  // The last that is put in front is the first to go.
+  return loads.reverse().map((load) => ({ ...load, opts: { ...load.opts, lifo: true } }));
 }
 
 /** Chunks of one job as parcels: equal chunks are equal parcels, whoever packs them. */

@@ -27,6 +27,8 @@ import { sayThere, workersThere } from './roll-call.ts';
 
 type BullWorker = import('bullmq').Worker;
 
+/** How long Redis has to hear that a worker closes. */
+const sayMs = 1000;
 /** How often the queues of other kinds are looked at. */
 const lookMs = 500;
 
@@ -69,7 +71,11 @@ export class RedisWorker implements WorkerHandle {
     await endsWithin(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
     // BullMQ leaves connections open that it was given.
     for (const c of this.#connections) c.disconnect();
-    await this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0);
+    // A Redis that is gone forgets it by itself.
+    await endsWithin(
+      sayMs,
+      this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0),
+    );
   }
 
   /** Serves the queues of this kind, and those that overflow to it; says that this worker is there. */

@@ -101,13 +101,13 @@ describe('waits for the device', () => {
       turned = true;
     });
     const start = performance.now();
-    while (!turned && performance.now() - start < 30_000) await device.read(b);
-    expect(performance.now() - start).toBeLessThan(within(200));
+    while (!turned && performance.now() - start < within(3000)) await device.read(b);
+    expect(turned).toBe(true);
     turned = false;
     setImmediate(() => {
       turned = true;
     });
-    while (!turned && performance.now() - start < 30_000) await device.mark(false).whenDone();
+    while (!turned && performance.now() - start < within(6000)) await device.mark(false).whenDone();
     expect(turned).toBe(true);
   });
 });

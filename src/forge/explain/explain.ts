@@ -65,7 +65,7 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
       entry,
       line,
       score: Math.min(1, hit.score + (holds === true ? CONFIRMED : 0)),
-      context: { got: { ...values, ...hit.groups }, facts, resolve: resolveFor, software, os, vendor },
+      context: { got: { ...values, ...hit.groups }, line, facts, resolve: resolveFor, software, os, vendor },
     });
   };
   const words = new Haystack(text);

@@ -29,6 +29,9 @@ const OTHERS =
 const PLAIN =
   /\b(?:Type|Value|Key|Index|Attribute|Name|Assertion|FileNotFound|JSONDecode|Unicode\w+|Syntax|Indentation|ZeroDivision|Recursion|Connection\w*|HTTP|Permission|StopIteration|UnboundLocal|NotImplemented|Lookup|Module(?:NotFound)?|Import)(?:Error)\b/;
 
+/** Names what it misses, so no other line does. */
+const OWN = /^\W*(?:\S+ ){1,2}(?:is |was )?not found\W*$/;
+
 const BEFORE = 6;
 const AFTER = 3;
 
@@ -72,7 +75,8 @@ function nearest(lines: readonly string[], at: number): Family | undefined {
     ({ code, trouble }) =>
       words.meets(needsOf(trouble)) && caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
   );
-  for (let distance = 0; distance <= BEFORE; distance++) {
+  const reach = OWN.test(line) ? 0 : BEFORE;
+  for (let distance = 0; distance <= reach; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
       .map((i) => (i === at ? line : lines[i] && spoken(lines[i])))
       .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));

@@ -58,6 +58,8 @@ export interface Context {
   readonly facts: Facts | undefined;
   /** The right build for this machine; undefined without facts. */
   readonly resolve: (framework: Framework) => Resolution | undefined;
+  /** The line that was recognised. */
+  readonly line: string;
   /** Who speaks in the text; undefined where it does not tell. */
   readonly software: Software | undefined;
   /** The system on which it happened: from the text, else from the machine. */

@@ -73,7 +73,7 @@ interface Looked {
 function lookAt({ before, after, noise: given }: GateCase): Looked {
   const fewest = Math.min(before.length, after.length);
   if (fewest < leastSamples) {
-    const reason = `${before.length} samples before and ${after.length} now; ${leastSamples} are needed`;
+    const reason = `samples: ${before.length} before, ${after.length} now; ${leastSamples} are needed on each side`;
     return { judged: null, reason, refused: false };
   }
   const noise = Math.max(given ?? 0, noiseOf(before), noiseOf(after));

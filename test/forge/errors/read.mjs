@@ -4,21 +4,26 @@
 // two classes are right, "none" where there is nothing to explain. "~c" is true of the text but tells less than it does ("a
 // CUDA call failed" of a message that names the reason): such an answer is not found for recall and not wrong for precision.
 // `written.txt` was there when the patterns were written; `unseen.txt` was collected afterwards and is only measured. A file
-// whose name goes on after a hyphen (`written-platforms.txt`) belongs to the same half.
+// whose name goes on after a hyphen (`written-platforms.txt`) is a further batch of the same half.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
 export const written = new URL('written.txt', import.meta.url);
 export const unseen = new URL('unseen.txt', import.meta.url);
 
-/** @type {import('./read.d.mts').readErrors} */
-export function readErrors(file) {
+/** @type {import('./read.d.mts').batches} */
+export function batches(file) {
   const folder = new URL('.', file);
   const stem = file.pathname.slice(folder.pathname.length, -'.txt'.length);
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.txt') && (name === `${stem}.txt` || name.startsWith(`${stem}-`)))
-    .sort()
-    .flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split(/^=== /m).slice(1))
+  const further = readdirSync(folder).filter((name) => name.endsWith('.txt') && name.startsWith(`${stem}-`));
+  return [file, ...further.sort().map((name) => new URL(name, folder))];
+}
+
+/** @type {import('./read.d.mts').readErrors} */
+export function readErrors(file) {
+  return readFileSync(file, 'utf8')
+    .split(/^=== /m)
+    .slice(1)
     .map((part) => {
       const end = part.indexOf('\n');
       const codes = part.slice(0, end).trim().split('|');

@@ -152,7 +152,7 @@ export const buildClasses: readonly ErrorClass[] = [
         /CUDA_PATH[^\n]{0,30}(?:is not set|not found)|Neither CUDA_HOME nor|cannot find (?:the )?CUDA (?:toolkit|installation)/i,
       ),
       code(
-        /fatal error: ['"]?(?:cuda\w*|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
+        /fatal error: ['"]?(?:cuda\w*|driver_types|vector_types|math_constants|device_launch_parameters|device_functions|host_defines|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
       ),
     ],
     explains: ['build-failed', 'deepspeed-op'],
@@ -314,8 +314,9 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'CMake finds no GPU to build for',
     patterns: [
       phrase(
-        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?!\d)/i,
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|CMAKE_CUDA_ARCHITECTURES must be|CMAKE_CUDA_ARCHITECTURES:?\s+[\d\w;, -]{1,40}\s+do not all work with this compiler|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
+      phrase(/\bUnknown compute capability\b/i),
       capture(/_get_cuda_arch_flags[\s\S]{0,160}?IndexError: list index out of range/),
     ],
     explains: ['build-failed'],

@@ -249,6 +249,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
       capture(/torch_extensions\/\S*?(?<package>\w+)\.so: cannot open shared object file/),
+      capture(/'NoneType' object has no attribute '(?<package>\w+?)_(?:fwd|bwd|cuda|forward_cuda|backward_cuda)'/),
       capture(/name '(?<package>str2optimizer\w+|\w*Gpu[A-Z]\w+)' is not defined/),
       // A name that speaks of the GPU, in a module that was built without it.
       capture(/No module named '?(?<package>[\w.]*(?:_gpu|_cuda|gpu_|cuda_)\w*)'?/),

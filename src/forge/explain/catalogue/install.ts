@@ -1,11 +1,11 @@
 // Faults of installing: Python, pip, uv, conda and the network.
 
+import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { asRoot, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
-const GPU_PACKAGE =
-  /(?:torch(?:vision|audio|-\w+)?|tensorflow(?:-gpu|-\w+)?|jax(?:lib)?|onnxruntime(?:-gpu)?|cupy[\w-]*|xformers|flash[-_]attn|bitsandbytes|vllm|triton|deepspeed|nvidia-[\w-]+|jax-cuda[\w-]+|pytorch-[\w-]+|cuda-[\w-]+)/;
+const GPU_PACKAGE = new RegExp(`(?:${GPU_DISTRIBUTION})(?![\\w-])`);
 
 export const installClasses: readonly ErrorClass[] = [
   {
@@ -77,6 +77,18 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'Packages ask for versions that exclude each other',
     patterns: [
       code(/\bResolutionImpossible\b/),
+      capture(
+        new RegExp(
+          `Cannot install [^\\n]*\\b(?<package>${GPU_PACKAGE.source})[^\\n]*because these package versions have conflicting`,
+          'i',
+        ),
+      ),
+      capture(
+        new RegExp(
+          `The user requested (?<package>${GPU_PACKAGE.source})[^\\n]*\\n\\s*(?<first>[\\w.-]+) \\S+ depends on`,
+          'i',
+        ),
+      ),
       capture(
         new RegExp(
           `(?<first>[\\w.-]+) [\\d.]\\S* requires (?<package>${GPU_PACKAGE.source})[^\\n]{0,120}?, but you have (?<have>[^\\n]+?) which is incompatible`,
@@ -287,7 +299,7 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'A package was built for another NumPy',
     patterns: [
       capture(/compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i),
-      phrase(/_ARRAY_API not found/),
+      phrase(/_ARRAY_API not found|module compiled against API version 0x\w+ but this version of numpy is/i),
       phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
       capture(
         /module 'numpy' has no attribute '(?<name>bool8|float_|complex_|unicode_|string_|NaN|Inf|infty|product|cumproduct|row_stack|in1d|trapz|alltrue|sometrue|round_|asfarray|mat|sctypes)'|`?np\.(?<removed>\w+)`? was removed in the NumPy 2\.0 release/i,

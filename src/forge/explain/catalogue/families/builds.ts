@@ -86,7 +86,7 @@ export const builds: readonly Family[] = [
   {
     code: 'deepspeed-op',
     subject:
-      /op_builder|(?:deepspeed|\bds_|\bJIT\b)[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
+      /op_builder|(?:deepspeed|\bds_|\bJIT (?:load|compil\w+ (?:of )?op))[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
     trouble: FAILED,
   },
   {
@@ -130,7 +130,8 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'build-failed',
-    subject: /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)/i,
+    subject:
+      /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)|-l(?:OpenCL|vulkan|ze_loader|sycl|GLX_nvidia)\b/i,
     trouble:
       /\bcannot find -l|error adding symbols|undefined reference to|file in wrong format|collect2: error|\bLNK\d{4}\b/i,
   },
@@ -155,7 +156,8 @@ export const builds: readonly Family[] = [
   {
     code: 'ptxas-missing',
     subject: /\bptxas\b/i,
-    trouble: /n[o']t (?:be )?(?:find|found|contain|locate|installed)\b|\bno such file\b|\bmissing\b/i,
+    trouble:
+      /n[o']t (?:be )?(?:find|found|contain|locate|installed)\b|\bno such file\b|\bmissing\b|\bneither\b[^\n]*\bavailable\b/i,
   },
   { code: 'dynamo', subject: /\bInductorError\b|\bBackendCompilerFailed\b/, trouble: FAULT },
   {
@@ -187,6 +189,13 @@ export const builds: readonly Family[] = [
     trouble: /(?<!such )\boperator\b(?!.*forget to build)|not supported|unsupported|could not run/i,
   },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
+  {
+    code: 'extension-missing',
+    subject:
+      /\b(?:apex|transformer[ _]engine|flashinfer|deep_?gemm|deep_?ep|mamba_ssm|causal_conv1d|spconv|tinycudann|pytorch3d|detectron2|mmcv|natten|sageattention|torch_(?:scatter|sparse|cluster)|nvdiffrast|gsplat|kaolin|faiss)\b/i,
+    trouble:
+      /\b(?:was|is|were|are|be) (?:not |required|needed)|\bnot (?:be )?(?:found|installed|available|imported)\b|\bplease (?:re)?install\b/i,
+  },
   {
     code: 'extension-missing',
     subject: /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so/i,
