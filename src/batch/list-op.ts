@@ -32,10 +32,10 @@ export function computed(
   body: (own: Own) => Tensor,
   unpacked: (data: TypedArray) => TypedArray[],
 ): Maybe<TypedArray[]> {
-  return call.host && items === 1 ? computedNow(call, body, unpacked) : computedLater(call, items, body, unpacked);
+  return call.host ? computedNow(call, body, unpacked) : computedLater(call, items, body, unpacked);
 }
 
-/** One item where everything is done when it is called: no promise is made for it. */
+/** Where everything is done when it is called: no promise is made for it. */
 function computedNow(
   { run, ran }: ArraysCall,
   body: (own: Own) => Tensor,
@@ -84,7 +84,7 @@ const owning =
 
 /** Items that travel together need no copy in host memory: if their device is lost, each is run again by itself. */
 export const uploaded = (rt: Runtime, data: TypedArray, shape: Shape, items: number): Tensor =>
-  rt.tensor(data, shape, { keep: items === 1 }) as Tensor;
+  (items === 1 ? rt.tensor(data, shape) : rt.tensor(data, shape, { keep: false })) as Tensor;
 
 /** Operands of one item: the item, and what it is combined with. */
 export interface ListOp {

@@ -11,11 +11,12 @@ import { runChunks } from './chunks.ts';
 import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
 import type { ListCall, ListSettings } from './list-call.ts';
+import { each, partsOf, runOnHost } from './list-host.ts';
 import { runAtOnce } from './list-once.ts';
 import type { ListOp } from './list-op.ts';
 import { type ListPlan, planOf } from './list-plan.ts';
 import { type BatchReport, type BatchResult, reported } from './list-report.ts';
-import { groupBy, type Item } from './lists.ts';
+import { groupBy, type Item, positions } from './lists.ts';
 import { defaults } from './settings.ts';
 import type { BatchStatistics } from './stats.ts';
 import { isFreeWithin, reached } from './until.ts';
@@ -24,9 +25,6 @@ import { isFreeWithin, reached } from './until.ts';
 type Run = <T>(body: () => T) => T;
 
 const outside: Run = (body) => body();
-
-/** From this size on, arrays on the CPU are computed one by one. */
-const packedBytes = 40 << 10;
 
 /** Not an async function: passing a promise on through one takes as long as a short batch. */
 export function runList<R>(
@@ -38,7 +36,11 @@ export function runList<R>(
   throwIfAborted(call.signal, op.name);
   const again = (limits: Partial<ListSettings>): Promise<BatchResult<R>> =>
     inChunks(runtime, op, { ...settings, ...limits }, call, 1);
-  return runAtOnce<R>(runtime, op, settings, call, again) ?? inChunks(runtime, op, settings, call, 0);
+  return (
+    runAtOnce<R>(runtime, op, settings, call, again) ??
+    runOnHost<R>(runtime, op, settings, call, () => again({})) ??
+    inChunks(runtime, op, settings, call, 0)
+  );
 }
 
 async function inChunks<R>(
@@ -184,20 +186,15 @@ class ListRun implements ChunkWork<Item> {
       };
       // Work of the CPU may move to a GPU, which is not read at once.
       const call = { runtime: this.#runtime, host: fusedOf(this.#runtime).host, run, ran };
-      const packed = this.#packs(at[0]!);
-      const arrays = packed ? this.#op.arrays(call, at) : each(at, (i) => this.#op.arrays(call, [i]));
-      this.#launches += packed ? 1 : at.length;
+      const parts = partsOf(this.#op, at, this.#host);
+      const arrays = each(parts, (part) => this.#op.arrays(call, part));
+      this.#launches += parts.length;
       if (this.#call.out === 'arrays') return arrays;
       const up = (list: readonly TypedArray[]): Tensor[] => this.#uploaded(list, at, run);
       return arrays instanceof Promise ? arrays.then(up) : up(arrays);
     }
     const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
     return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
-  }
-
-  /** Whether items travel as one array: on the CPU there is no copy to the device to save, and large ones are copied for nothing. */
-  #packs(index: number): boolean {
-    return !this.#host || this.#op.bytesOf(index) < packedBytes;
   }
 
   #tensors(at: readonly number[], first: readonly Tensor[], second: readonly Tensor[] | Tensor): Tensor[] {
@@ -274,36 +271,6 @@ class ListRun implements ChunkWork<Item> {
       mbPerItem: { mb: this.#plan.itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
     };
   }
-}
-
-function positions(at: number, size: number): number[] {
-  const list = new Array<number>(size);
-  for (let i = 0; i < size; i++) list[i] = at + i;
-  return list;
-}
-
-type RunItem = (index: number) => Maybe<TypedArray[]>;
-
-/** One after the other: the next finds the memory of the last one, still warm. What is done at once is not awaited. */
-function each(at: readonly number[], run: RunItem): Maybe<TypedArray[]> {
-  const made: TypedArray[] = [];
-  for (let i = 0; i < at.length; i++) {
-    const one = run(at[i]!);
-    if (one instanceof Promise) return eachLater(one, at.slice(i + 1), run, made);
-    made.push(...one);
-  }
-  return made;
-}
-
-async function eachLater(
-  first: Promise<TypedArray[]>,
-  at: readonly number[],
-  run: RunItem,
-  made: TypedArray[],
-): Promise<TypedArray[]> {
-  made.push(...(await first));
-  for (const index of at) made.push(...(await run(index)));
-  return made;
 }
 
 async function joined(parts: readonly Maybe<Item[]>[]): Promise<Item[]> {

@@ -89,6 +89,13 @@ export function checkLengths(op: string, a: readonly unknown[], b: readonly unkn
   throw badList(op, 'LENGTH_MISMATCH', null, message, 'Give lists of equal length.');
 }
 
+/** So many positions, one after the other. */
+export function positions(at: number, size: number): number[] {
+  const list = new Array<number>(size);
+  for (let i = 0; i < size; i++) list[i] = at + i;
+  return list;
+}
+
 /** Positions of items of equal kind, in order of first appearance. */
 export function groupBy(count: number, keyOf: (index: number) => string): number[][] {
   const groups = new Map<string, number[]>();

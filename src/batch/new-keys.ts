@@ -7,13 +7,9 @@ import type { Item } from './lists.ts';
 
 export function newKeys(data: readonly Item[], seed: number | undefined, runtime: Runtime | undefined): Item[] {
   const sizes = data.map((d) => (d instanceof Tensor ? d.nbytes : d.byteLength));
-  const all = randomBytes(
-    sizes.reduce((n, s) => n + s, 0),
-    seed,
-  );
-  let at = 0;
+  const next = seed === undefined ? fromSystem(sizes) : fromSeed(sizes, seed);
   return data.map((item, i) => {
-    const bytes = all.slice(at, (at += sizes[i]!));
+    const bytes = next(sizes[i]!);
     if (!(item instanceof Tensor))
       return new (item.constructor as new (b: ArrayBuffer) => TypedArray)(bytes.buffer as ArrayBuffer);
     if (!runtime)
@@ -21,4 +17,31 @@ export function newKeys(data: readonly Item[], seed: number | undefined, runtime
     if (item.dtype === 'bool') for (let k = 0; k < bytes.length; k++) bytes[k]! &= 1;
     return runtime.fromBytes(bytes, item.dtype, item.shape) as Tensor;
   });
+}
+
+/** So many bytes, in memory of their own. */
+type Draw = (bytes: number) => Uint8Array;
+
+/** What the system gives with one call, and from which size on a key has a call of its own. */
+const [pooled, ownBytes] = [64 << 10, 4 << 10];
+
+function fromSystem(sizes: readonly number[]): Draw {
+  let left = sizes.reduce((n, s) => (s < ownBytes ? n + s : n), 0);
+  let [pool, at] = [new Uint8Array(0), 0];
+  return (bytes) => {
+    if (bytes >= ownBytes) return randomBytes(bytes, undefined);
+    if (at + bytes > pool.length) [pool, at] = [randomBytes(Math.min(pooled, left), undefined), 0];
+    left -= bytes;
+    return pool.slice(at, (at += bytes));
+  };
+}
+
+/** One sequence for all keys: the same seed gives the same keys, whatever their sizes. */
+function fromSeed(sizes: readonly number[], seed: number): Draw {
+  const all = randomBytes(
+    sizes.reduce((n, s) => n + s, 0),
+    seed,
+  );
+  let at = 0;
+  return (bytes) => all.slice(at, (at += bytes));
 }

@@ -1,6 +1,6 @@
 // The product of each pair of matrices.
 
-import { Tensor, type TypedArray } from '../index.ts';
+import { type Maybe, Tensor, type TypedArray } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
 import { checkDTypes, computed, elementBytes, type ListOp, lengthOf, type Own, sizeOf, uploaded } from './list-op.ts';
 import { allEqual, type Item, signatureOf } from './lists.ts';
@@ -43,23 +43,22 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
     },
     elementsOf: (i) => lengthOf(a[i]!),
     shapeOf: (i) => [shapeAt(i)[0], shapeAt(i)[2]],
-    arrays: async (call, at) => {
+    arrays: (call, at) => {
       const { runtime: rt } = call;
       const [m, k, n] = shapeAt(at[0]!);
       const [x, y] = [at.map((i) => a[i] as TypedArray), at.map((i) => b[i] as TypedArray)];
-      const alone = (i: number, own: Own): Tensor =>
-        run(own(rt.tensor(x[i]!, [m, k]) as Tensor), own(rt.tensor(y[i]!, [k, n]) as Tensor));
-      // With `deterministic` every product has the kernel it has alone.
-      if (deterministic || at.length === 1) {
-        const each = x.map((_, i) =>
-          computed(
-            call,
-            1,
-            (own) => alone(i, own),
-            (made) => [made],
-          ),
+      const alone = (i: number): Maybe<TypedArray[]> =>
+        computed(
+          call,
+          1,
+          (own) => run(own(rt.tensor(x[i]!, [m, k]) as Tensor), own(rt.tensor(y[i]!, [k, n]) as Tensor)),
+          (made) => [made],
         );
-        return (await Promise.all(each)).flat();
+      if (at.length === 1) return alone(0);
+      // With `deterministic` every product has the kernel it has alone.
+      if (deterministic) {
+        const each = x.map((_, i) => alone(i));
+        return call.host ? (each as TypedArray[][]).flat() : Promise.all(each).then((made) => made.flat());
       }
       const same = y.every((p) => p === y[0]);
       const work = (own: Own): Tensor => {

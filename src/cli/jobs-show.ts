@@ -154,7 +154,9 @@ function page(status: JobStatus, dead: readonly DeadLetter[], workers: readonly 
     ...(retries > 0 ? [`attempts that failed and were repeated: ${retries}`] : []),
     ...(duplicates > 0 ? [`results that were there already and were discarded: ${duplicates}`] : []),
     ...(isAlone(status, workers) ? [`No worker for ${needs} is there. Start one: gpuforge worker --help`] : []),
-    ...dead.map((d) => `chunk ${d.index} failed after ${d.attempts} attempts: ${d.error}`),
+    ...dead.map(
+      (d) => `chunk ${d.index} failed after ${d.attempts} ${d.attempts === 1 ? 'attempt' : 'attempts'}: ${d.error}`,
+    ),
     ...(dead.length > 0 ? [`gpuforge jobs retry ${id} runs them once more.`] : []),
   ];
   return `${lines.join('\n')}\n`;

@@ -30,6 +30,8 @@ export interface Capabilities {
   readonly attention?: Readonly<Partial<Record<DType, number>>>;
   /** Sorts rows sooner if nobody asks for the positions (`Sort.valuesOnly`). */
   readonly valueSorts?: boolean;
+  /** Where `topk` is among the routines: finds any number of neighbours anywhere, in rows of any length. */
+  readonly selectsAnywhere?: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;
   /** Largest single buffer, in bytes. */

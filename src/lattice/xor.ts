@@ -166,5 +166,5 @@ export function randomBytes(count: number, seed: number | undefined): Uint8Array
     const draws = new Draws(seed);
     for (let i = 0; i < words.length; i++) words[i] = draws.word();
   }
-  return new Uint8Array(words.buffer.slice(0, count));
+  return new Uint8Array(count % 4 === 0 ? words.buffer : words.buffer.slice(0, count));
 }

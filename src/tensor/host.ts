@@ -3,6 +3,7 @@
 import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { Node } from '../graph/node.ts';
+import type { RoutineOp } from '../kernel/kernel.ts';
 
 /** A tensor as its runtime sees it. */
 export interface Handle {
@@ -39,4 +40,6 @@ export interface TensorHost {
   /** The next of the keys from which random numbers are drawn where no seed is given. */
   nextKey(): number;
   checkOpen(where: string): void;
+  /** Whether every device of the runtime has a routine: what is made of it can be computed wherever it is placed. */
+  everywhere(routine: RoutineOp): boolean;
 }

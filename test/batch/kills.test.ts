@@ -72,15 +72,21 @@ async function stopAll(): Promise<void> {
   );
 }
 
+/** Chunks and their ms: long ones, some that are fetched ahead, and so many that they travel in parcels. */
+const kinds = [
+  [200, 50],
+  [200, 20],
+  [600, 5],
+] as const;
+
 describe('workers that are killed', () => {
   it('at random moments, one of four: every chunk is committed exactly once', async (context) => {
     if (noRedis !== null) context.skip(noRedis);
     const draw = random(seed + 7);
-    const [trials, chunks, concurrency] = [all ? 200 : 3, 200, 4];
+    const [trials, concurrency] = [all ? 200 : 3, 4];
     const workers = await Promise.all([0, 1, 2, 3].map(() => startWorker(concurrency)));
     for (let trial = 0; trial < trials; trial++) {
-      // Every other time chunks that are short enough to be fetched ahead.
-      const ms = trial % 2 === 0 ? 50 : 20;
+      const [chunks, ms] = kinds[trial % kinds.length]!;
       const idealMs = (chunks * ms) / (4 * concurrency);
       const victim = Math.floor(draw() * workers.length);
       const start = performance.now();

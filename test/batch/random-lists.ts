@@ -45,13 +45,31 @@ const classes = [
   Uint8Array,
 ] as const;
 
+/** How far lists go: which classes, and which lengths; a device that compiles each kind of item anew has few of those. */
+export interface Extent {
+  readonly tensors: readonly (typeof classes)[number][];
+  readonly lengths?: readonly number[];
+}
+
+export const everything: Extent = { tensors: classes };
+/** For devices without 64 bits: empty, one element, odd, and more than a few of them. */
+export const narrow: Extent = {
+  tensors: [Float32Array, Int32Array, Uint32Array],
+  lengths: [0, 1, 2, 3, 7, 8, 31, 64, 69],
+};
+
 /** Random lists: 1 to 40 items of 0 to 70 elements, few different lengths, so that groups form. */
-function* lists(count: number, floats: boolean): Generator<{ data: TypedArray[]; next: (below: number) => number }> {
+function* lists(
+  count: number,
+  from: readonly (typeof classes)[number][],
+  lengthsOf: readonly number[] | undefined,
+): Generator<{ data: TypedArray[]; next: (below: number) => number }> {
   const draw = random(seed);
   const next = (below: number): number => Math.floor(draw() * below);
   for (let k = 0; k < count; k++) {
-    const Class = floats ? [Float32Array, Int32Array, Uint32Array][next(3)]! : classes[next(classes.length)]!;
-    const lengths = Array.from({ length: 1 + next(4) }, () => [0, 1, next(70)][next(3)]!);
+    const Class = from[next(from.length)]!;
+    const any = (): number => (lengthsOf ? lengthsOf[next(lengthsOf.length)]! : [0, 1, next(70)][next(3)]!);
+    const lengths = Array.from({ length: 1 + next(4) }, any);
     const data = Array.from({ length: 1 + next(40) }, () => {
       const words = Uint32Array.from({ length: 2 * lengths[next(lengths.length)]! }, () => next(2 ** 32));
       const raw = new Uint8Array(words.buffer).subarray(0, (words.length / 2) * Class.BYTES_PER_ELEMENT);
@@ -61,49 +79,73 @@ function* lists(count: number, floats: boolean): Generator<{ data: TypedArray[];
   }
 }
 
-/** How many items were compared. */
-export async function compare(rt: Runtime, count: number, floats: boolean): Promise<number> {
-  let seen = 0;
-  for (const { data, next } of lists(count, floats)) {
-    const keys = data.map((d) => new Uint8Array(d.byteLength).map(() => next(256)));
-    const typed = keys.map((k, i) => new (data[i]!.constructor as new (b: ArrayBuffer) => TypedArray)(k.buffer));
-    const mixed = await batchXor(data, typed, { runtime: rt });
-    mixed.forEach((m, i) => {
-      expect(bytes(m)).toEqual(data[i]!.length === 0 ? [] : xorLoop(data[i]!, typed[i]!));
-    });
-    // Some items twice, some shaped as matrices.
-    const tensors = data.map((d) => rt.tensor(d, d.length % 2 === 0 ? [2, d.length / 2] : [d.length]) as Tensor);
-    if (tensors.length > 2) tensors.splice(1, 1, tensors[0]!)[0]!.dispose();
-    const op = (['square', 'add', 'multiply'] as const)[next(3)]!;
-    const got = await batchElementwise(tensors, op, 3, { runtime: rt });
-    for (let i = 0; i < got.length; i++) {
-      const x = tensors[i]!;
-      const alone = op === 'square' ? x.mul(x) : op === 'add' ? x.add(3) : x.mul(3);
-      expect([...(await got[i]!.bytes())]).toEqual([...(await alone.bytes())]);
-      expect([got[i]!.dtype, ...got[i]!.shape]).toEqual([alone.dtype, ...alone.shape]);
-      alone.dispose();
-      got[i]!.dispose();
-      seen++;
-    }
-    const others = keys.map((k, i) => rt.fromBytes(k, tensors[i]!.dtype, [data[i]!.length]) as Tensor);
-    if (tensors.length > 2) others.splice(1, 1, others[0]!)[0]!.dispose();
-    const crossed = await batchXor(tensors, others, { runtime: rt });
-    for (let i = 0; i < crossed.length; i++) {
-      const want = bytes(data[i === 1 && tensors.length > 2 ? 0 : i]!);
-      const key = keys[i === 1 && tensors.length > 2 ? 0 : i]!;
-      expect([...(await crossed[i]!.bytes())]).toEqual(want.map((b, j) => b ^ key[j]!));
-      crossed[i]!.dispose();
-    }
-    for (const t of new Set([...tensors, ...others])) t.dispose();
+/** Arrays of any class, xored as bytes. Those are compared with a loop in plain code. */
+async function compareArrays(rt: Runtime, data: readonly TypedArray[], next: (below: number) => number): Promise<void> {
+  const keys = data.map((d) => new Uint8Array(d.byteLength).map(() => next(256)));
+  const typed = keys.map((k, i) => new (data[i]!.constructor as new (b: ArrayBuffer) => TypedArray)(k.buffer));
+  const mixed = await batchXor(data, typed, { runtime: rt });
+  mixed.forEach((m, i) => {
+    expect(m.constructor).toBe(data[i]!.constructor);
+    expect(bytes(m)).toEqual(data[i]!.length === 0 ? [] : xorLoop(data[i]!, typed[i]!));
+  });
+}
+
+const elementwise = {
+  square: (x: Tensor): Tensor => x.mul(x),
+  add: (x: Tensor): Tensor => x.add(3),
+  multiply: (x: Tensor): Tensor => x.mul(3),
+} as const;
+
+/** Tensors, some of them twice, some shaped as matrices; compared with each item alone. Returns how many. */
+async function compareTensors(
+  rt: Runtime,
+  data: readonly TypedArray[],
+  next: (below: number) => number,
+): Promise<number> {
+  const tensors = data.map((d) => rt.tensor(d, d.length % 2 === 0 ? [2, d.length / 2] : [d.length]) as Tensor);
+  const keys = data.map((d) => new Uint8Array(d.byteLength).map(() => next(256)));
+  const others = keys.map((k, i) => rt.fromBytes(k, tensors[i]!.dtype, [data[i]!.length]) as Tensor);
+  const twice = tensors.length > 2;
+  if (twice) for (const list of [tensors, others]) list.splice(1, 1, list[0]!)[0]!.dispose();
+  const op = (['square', 'add', 'multiply'] as const)[next(3)]!;
+  const got = await batchElementwise(tensors, op, 3, { runtime: rt });
+  const alone = tensors.map((x) => elementwise[op](x));
+  const crossed = await batchXor(tensors, others, { runtime: rt });
+  // All reads are on their way at once: a device that is asked for each in turn answers as often.
+  const read = (list: readonly Tensor[]): Promise<Uint8Array[]> => Promise.all(list.map((t) => t.bytes()));
+  const [list, each, mixed] = await Promise.all([read(got), read(alone), read(crossed)]);
+  for (let i = 0; i < got.length; i++) {
+    expect([...list[i]!]).toEqual([...each[i]!]);
+    expect([got[i]!.dtype, ...got[i]!.shape]).toEqual([alone[i]!.dtype, ...alone[i]!.shape]);
+    const at = i === 1 && twice ? 0 : i;
+    expect([...mixed[i]!]).toEqual(bytes(data[at]!).map((b, j) => b ^ keys[at]![j]!));
   }
+  for (const t of new Set([...got, ...alone, ...crossed, ...tensors, ...others])) t.dispose();
+  return got.length;
+}
+
+/** How many items were compared. */
+export async function compare(rt: Runtime, count: number, extent: Extent = everything): Promise<number> {
+  let seen = 0;
+  for (const { data, next } of lists(count, extent.tensors, extent.lengths)) {
+    await compareArrays(rt, data, next);
+    seen += await compareTensors(rt, data, next);
+  }
+  if (extent.tensors.length === classes.length) return seen;
+  // Arrays of the other classes too: there are only bytes.
+  const wide = classes.filter((c) => !extent.tensors.includes(c));
+  for (const { data, next } of lists(count, wide, extent.lengths)) await compareArrays(rt, data, next);
   return seen;
 }
 
-export async function compareProducts(rt: Runtime, count: number): Promise<void> {
+/** `shapes`: so many different ones in all, if given. */
+export async function compareProducts(rt: Runtime, count: number, shapesOf?: number): Promise<void> {
   const draw = random(seed + 1);
   const next = (below: number): number => Math.floor(draw() * below);
+  const any = (): readonly [number, number, number] => [1 + next(9), 1 + next(9), 1 + next(9)];
+  const few = shapesOf === undefined ? null : Array.from({ length: shapesOf }, any);
   for (let k = 0; k < count; k++) {
-    const kinds = Array.from({ length: 1 + next(3) }, () => [1 + next(9), 1 + next(9), 1 + next(9)] as const);
+    const kinds = Array.from({ length: 1 + next(3) }, () => (few ? few[next(few.length)]! : any()));
     const shapes = Array.from({ length: 1 + next(12) }, () => kinds[next(kinds.length)]!);
     const a = shapes.map(([m, l], i) => values(m * l, i + k));
     const b = shapes.map(([, l, n], i) => values(l * n, i + k + 500));
@@ -111,9 +153,10 @@ export async function compareProducts(rt: Runtime, count: number): Promise<void>
     const ta = a.map((x, i) => rt.tensor(x, [shapes[i]![0], shapes[i]![1]]) as Tensor);
     const tb = b.map((x, i) => rt.tensor(x, [shapes[i]![1], shapes[i]![2]]) as Tensor);
     const tensors = await batchMatmul(ta, tb, { runtime: rt });
+    const read = await Promise.all(tensors.map((t) => t.data()));
     for (let i = 0; i < shapes.length; i++) {
       expectProduct(arrays[i]!, a[i]!, b[i]!, shapes[i]!);
-      expectProduct((await tensors[i]!.data()) as Float32Array, a[i]!, b[i]!, shapes[i]!);
+      expectProduct(read[i] as Float32Array, a[i]!, b[i]!, shapes[i]!);
       expect(tensors[i]!.shape).toEqual([shapes[i]![0], shapes[i]![2]]);
     }
     for (const t of [...ta, ...tb, ...tensors]) t.dispose();

@@ -411,6 +411,122 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     await worker.close();
   });
 
+  test('a source may wait for what became of its chunks: they do not wait for others', async () => {
+    const worker = await transport.worker(handlerOf({ ops: ops() }), cpu);
+    const id = `fed-${kind}`;
+    const seen: unknown[] = [];
+    async function* fed(): AsyncGenerator<ChunkInput> {
+      for (let i = 0; i < 3; i++) {
+        yield { params: i };
+        for await (const o of (await transport.job(id))!.results()) {
+          if (o.index < i) continue;
+          seen.push(o.ok && o.result.value);
+          break;
+        }
+      }
+    }
+    const job = await transport.submit({ op: 'double', id }, fed());
+    expect(await values(job)).toEqual([0, 2, 4]);
+    expect(seen).toEqual([0, 2, 4]);
+    await worker.close();
+    await job.remove();
+  });
+
+  test('a long job: short chunks, one that takes long, some that fail once, always or for good', async () => {
+    const count = 900;
+    const tries = new Map<number, number>();
+    let release = (): void => {};
+    const long = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const mixed: WireOps = {
+      mixed: async ({ params, attempt }) => {
+        const n = params as number;
+        tries.set(n, (tries.get(n) ?? 0) + 1);
+        expect(attempt).toBe(tries.get(n));
+        if (n === 450) await long;
+        if (n % 100 === 33 && attempt === 1) throw new Error('not yet');
+        if (n === 777) throw new RangeError('never');
+        return n === 600 ? { value: 1n as never } : { value: n };
+      },
+    };
+    const workers = await Promise.all(
+      [1, 3].map((concurrency) => transport.worker(handlerOf({ ops: mixed }), cpu, { concurrency })),
+    );
+    const job = await transport.submit({ op: 'mixed', attempts: 3 }, params(count));
+    for (const end = Date.now() + within(20_000); (await job.status()).done < count - 3 && Date.now() < end; )
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    // All that could be done was, while one chunk held a worker.
+    expect(await job.status()).toMatchObject({ state: 'running', done: count - 3 });
+    release();
+    expect(await job.finished()).toMatchObject({
+      state: 'failed',
+      done: count - 2,
+      dead: 2,
+      duplicates: 0,
+      retries: 11,
+    });
+    const expected = numbers(count).map((n) => (n === 777 ? 'never' : n === 600 ? expect.stringContaining('JSON') : n));
+    expect(await values(job)).toEqual(expected);
+    const letters = await job.deadLetters();
+    expect(letters.map(({ index, attempts }) => [index, attempts])).toEqual([
+      [600, 1],
+      [777, 3],
+    ]);
+    expect(letters.every((l) => Object.keys(l).length === 4)).toBe(true);
+    expect([...tries].filter(([n, t]) => t !== (n === 777 ? 3 : n % 100 === 33 ? 2 : 1))).toEqual([]);
+    expect(workers.reduce((n, w) => n + w.stats().done, 0)).toBe(count - 2);
+    tries.clear();
+    expect(await job.retry()).toBe(2);
+    expect(await job.finished()).toMatchObject({ state: 'failed', dead: 2 });
+    expect([...tries].sort()).toEqual([
+      [600, 1],
+      [777, 3],
+    ]);
+    await Promise.all(workers.map((w) => w.close()));
+    await job.remove();
+  });
+
+  test('a long job that is submitted again at any moment runs no chunk twice', async () => {
+    for (const moment of ['waits', 'runs'] as const) {
+      const runs = new Map<number, number>();
+      const counted: WireOps = {
+        counted: async ({ params }) => {
+          runs.set(params as number, (runs.get(params as number) ?? 0) + 1);
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          return { value: params };
+        },
+      };
+      const open = () => transport.worker(handlerOf({ ops: counted }), cpu, { concurrency: 4 });
+      const own = { op: 'counted', id: `twice-${moment}-${kind}` };
+      const first = moment === 'waits' ? null : await open();
+      await transport.submit(own, params(700));
+      if (first) while (runs.size < 300) await new Promise((resolve) => setTimeout(resolve, 1));
+      const job = await transport.submit(own, params(700));
+      const second = await open();
+      expect(await job.finished()).toMatchObject({ state: 'done', total: 700, done: 700, duplicates: 0 });
+      expect(await values(job)).toEqual(numbers(700));
+      await Promise.all([first?.close(), second.close()]);
+      expect([...runs.values()].filter((n) => n !== 1)).toEqual([]);
+      await job.remove();
+    }
+  });
+
+  test('submitting waits while 10,000 chunks wait, and ends when the job is cancelled', async () => {
+    let asked = 0;
+    function* many(): Generator<ChunkInput> {
+      for (; asked < 30_000; asked++) yield {};
+    }
+    const id = `full-${kind}`;
+    const submitting = transport.submit({ op: 'nobody', id, needs: 'gpu:webgpu' }, many());
+    while (asked < 9800) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(asked).toBeLessThan(11_000);
+    await (await transport.job(id))!.cancel();
+    expect((await (await submitting).status()).state).toBe('cancelled');
+    await (await transport.job(id))!.remove();
+  });
+
   test('a batch runs on it with the same call: results in order, the failing item by its index', async () => {
     const worker = await transport.worker(
       handlerOf({

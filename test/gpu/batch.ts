@@ -11,7 +11,7 @@ import { compare, compareProducts } from '../batch/random-lists.ts';
 const lists = Number(process.argv[2] ?? 1000);
 const rt = await createRuntime({ devices: ['cuda'] });
 // What a runtime keeps for all of its batches is there after the first.
-await compare(rt, 20, false);
+await compare(rt, 20);
 /** Tensors that nobody can reach any more are none. */
 const living = async (): Promise<number> => {
   for (let i = 0; i < 3; i++) {
@@ -22,7 +22,7 @@ const living = async (): Promise<number> => {
   return rt.stats().tensors;
 };
 const live = await living();
-const items = await compare(rt, lists, false);
+const items = await compare(rt, lists);
 await compareProducts(rt, Math.ceil(lists / 5));
 const left = (await living()) - live;
 await rt.close();

@@ -69,6 +69,32 @@ describe('chunks that are fetched ahead', () => {
     of.left(1);
   });
 
+  it('of a parcel are kept if they will have run in a moment, else as many as would have been fetched', () => {
+    const { of, asked } = ahead(2);
+    // Nobody knows how long they take: as many as there are free places.
+    expect(of.keeps(20)).toBe(2);
+    of.enter();
+    expect(of.keeps(20)).toBe(1);
+    of.left(1);
+    of.enter();
+    of.left(1);
+    expect(of.keeps(20)).toBe(20);
+    expect(of.keeps(50)).toBe(8);
+    of.carried(20);
+    expect(asked.at(-1)).toBe(2);
+    of.carried(1);
+    expect(asked.at(-1)).toBe(8);
+    for (const ms of [60, 60]) {
+      of.enter();
+      of.left(ms);
+    }
+    of.enter();
+    of.enter();
+    expect(of.keeps(20)).toBe(0);
+    of.close();
+    expect(of.keeps(1)).toBe(0);
+  });
+
   it('go back to the queue when the worker closes, also those that come later', async () => {
     const { of, asked } = ahead(1);
     for (const ms of [1, 1]) {

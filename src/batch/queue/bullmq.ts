@@ -3,9 +3,8 @@
 // BullMQ holds locks of workers and gives chunks of dead ones to others; results, dead letters and totals are our own keys
 // (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
 
-import { createHash } from 'node:crypto';
 import { checkMethods } from '../../base/signatures.ts';
-import { checkConcurrency, checkJob, chunkText, describe, idOfHash } from '../chunk-id.ts';
+import { checkConcurrency, checkJob, describe } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
 import { batchKinds, transportSignatures } from '../signatures.ts';
@@ -26,9 +25,11 @@ import {
   type WorkerOptions,
 } from '../transport.ts';
 import { checkAnswers, loadPackages, type Packages, type Redis } from './connect.ts';
+import { gathered } from './gathered.ts';
 import { RedisJob, statusOf } from './job.ts';
 import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
+import { alone, chunksOf, isParcel, type Load, mostAlone, parcelsOf } from './parcel.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
 import { workersThere } from './roll-call.ts';
@@ -59,12 +60,8 @@ export interface Queue {
   bull(needs: Capability): InstanceType<Packages['bullmq']['Queue']>;
 }
 
-/** As `chunkIdOf`, at once: ten thousand promises of hashes take longer than the hashes. */
-const chunkId = (chunk: ChunkDescriptor): string =>
-  idOfHash(createHash('sha256').update(chunkText(chunk)).digest('hex'));
-
 /** Chunks that are added with one call: Redis does nothing else meanwhile. */
-const bulk = 200;
+const bulk = mostAlone;
 /** Bulks under way at once: Redis need not wait for the next one. */
 const mostAdding = 2;
 
@@ -75,6 +72,8 @@ interface Submitted {
   readonly attempts: number;
   /** It was submitted before. */
   readonly known: boolean;
+  /** No chunk of it may be in a parcel: somebody has to see each of them. */
+  readonly apart: boolean;
 }
 
 export async function redisTransport(url: string, options: RedisOptions = {}): Promise<Transport> {
@@ -128,31 +127,34 @@ class RedisTransport implements Transport {
     const { redis, keys } = this.#queue;
     const descriptor = { id, op, needs, attempts, stragglers, overflow: overflow ? JSON.stringify(overflow) : '' };
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
-    await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
+    await redis
+      .multi()
+      .hset(keys.job(id), known ? { ...descriptor, again: '1' } : descriptor)
+      .sadd(keys.jobs, id)
+      .exec();
+    const own = { id, needs, attempts, known, apart: known || overflow !== undefined || stragglers !== '' };
     const handle = new RedisJob(this.#queue, id, needs);
-    let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
-    /** Bulks that Redis takes while the next one is put together; false if nobody wants more. */
-    const adding: Promise<boolean>[] = [];
-    const add = async (list: readonly ChunkDescriptor[]): Promise<void> => {
-      await this.#room(needs);
-      const added = this.#add({ id, needs, attempts, known }, list, index, adding.at(-1));
+    let index = 0;
+    /** Bulks that Redis takes while the next one is put together. */
+    const adding: Promise<void>[] = [];
+    /** False if nobody wants more. */
+    const add = async (list: readonly ChunkDescriptor[]): Promise<boolean> => {
+      if (!(await this.#room(own, index - list.length))) return false;
+      const added = this.#add(own, list, index, adding.at(-1));
       // Heard where it is awaited; the source may take its time until then.
       added.catch(() => {});
       adding.push(added);
+      return true;
     };
     try {
-      for await (const input of chunks) {
+      for await (const list of gathered(chunks, bulk)) {
         this.#check('submit');
-        batch.push(describe(checked, index++, input));
-        if (batch.length < bulk) continue;
+        const described = list.map((input) => describe(checked, index++, input));
+        if (adding.length === mostAdding) await adding.shift();
         // A source that never ends is left when nobody wants its chunks any more.
-        if (adding.length === mostAdding && !(await adding.shift())) return handle;
-        await add(batch);
-        batch = [];
+        if (!(await add(described))) return handle;
       }
-      if ((await Promise.all(adding)).includes(false)) return handle;
-      await add(batch);
-      await adding.at(-1);
+      await Promise.all(adding);
     } catch (error) {
       // Half a job would never end.
       await handle.cancel();
@@ -163,51 +165,51 @@ class RedisTransport implements Transport {
     return handle;
   }
 
-  /** Of a job that was submitted before, the chunks without a result. */
-  async #undone(id: string, chunks: readonly ChunkDescriptor[]): Promise<ChunkDescriptor[]> {
+  /** Of a job that was submitted before, the chunks that have no result and are in no parcel that a worker has opened. */
+  async #undone(id: string, needs: Capability, chunks: readonly ChunkDescriptor[]): Promise<ChunkDescriptor[]> {
     if (chunks.length === 0) return [];
     const { redis, keys } = this.#queue;
+    const opened = (await this.#bull(needs).getActive())
+      .map((job) => job.data as Load)
+      .filter((load) => load.jobId === id && isParcel(load));
+    const there = new Set(opened.flatMap(chunksOf).map((c) => c.index));
     const results = await redis.hmget(keys.results(id), ...chunks.map((c) => `${c.index}`));
-    return chunks.filter((_, i) => results[i] === null);
+    return chunks.filter(({ index }, i) => results[i] === null && !there.has(index));
   }
 
-  /** Waits while too many chunks wait. */
-  async #room(needs: Capability): Promise<void> {
+  /** Waits while too many chunks wait; false if the job was cancelled. */
+  async #room({ id, needs }: Submitted, submitted: number): Promise<boolean> {
+    const { redis, keys } = this.#queue;
     const bull = this.#bull(needs);
-    while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
-    this.#check('submit');
+    for (;;) {
+      this.#check('submit');
+      const [done, dead, cancelled, loads] = await Promise.all([
+        redis.hlen(keys.results(id)),
+        redis.hlen(keys.dead(id)),
+        redis.hget(keys.job(id), 'cancelled'),
+        bull.getWaitingCount(),
+      ]);
+      if (cancelled !== null) return false;
+      if (Math.max(submitted - done - dead, loads) < mostWaiting) return true;
+      await new Promise((r) => setTimeout(r, 50));
+    }
   }
 
-  /** Adds chunks and notes how many there are now, after those `before`; whether more are wanted. */
+  /** Adds chunks and notes how many there are now, after those `before`. */
   async #add(
     job: Submitted,
     all: readonly ChunkDescriptor[],
     submitted: number,
     before: Promise<unknown> | undefined,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { id, needs, attempts } = job;
     const { redis, keys } = this.#queue;
-    const chunks = job.known ? await this.#undone(id, all) : all;
-    if (chunks.length > 0)
-      await this.#bull(needs).addBulk(
-        chunks.map((data) => ({
-          name: data.op,
-          data,
-          // The same chunk twice is one job of BullMQ.
-          opts: {
-            jobId: chunkId(data),
-            attempts,
-            backoff: { type: 'exponential', delay: 100 },
-            removeOnComplete: true,
-          },
-        })),
-      );
+    const chunks = job.known ? await this.#undone(id, needs, all) : all;
+    const first = chunks[0]?.index ?? 0;
+    const loads = job.apart || first < mostAlone ? chunks.map((c) => alone(c, attempts)) : parcelsOf(chunks, attempts);
+    if (loads.length > 0) await this.#bull(needs).addBulk(loads);
     await before;
-    const [cancelled] = await Promise.all([
-      redis.hget(keys.job(id), 'cancelled'),
-      redis.hset(keys.job(id), 'submitted', submitted),
-    ]);
-    return cancelled === null;
+    await redis.hset(keys.job(id), 'submitted', submitted);
   }
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
@@ -240,7 +242,8 @@ class RedisTransport implements Transport {
     await Promise.all([...this.#workers].map((w) => w.close()));
     // What is being submitted is cancelled with its next chunk; a source may never give one.
     await endsWithin(closeMs, Promise.allSettled(this.#submitting));
-    await Promise.all([...this.#bulls.values()].map((b) => b.close()));
+    // Redis may be gone.
+    await endsWithin(closeMs, Promise.allSettled([...this.#bulls.values()].map((b) => b.close())));
     this.#queue.news.close();
     this.#queue.redis.disconnect();
   }

@@ -3,7 +3,7 @@
 // Started by executor.ts with the module of operations, the shared folder and the device. When the worker that started it is gone, it
 // ends: the channel between them closes.
 
-import { createRuntime, type DeviceKind, type Runtime } from '../../index.ts';
+import { createRuntime, type DeviceKind, DeviceUnavailable, ForgeError, type Runtime } from '../../index.ts';
 import { handlerOf, opsOf } from '../registry.ts';
 import { PermanentFailure } from '../transport.ts';
 import type { Answer, ChildCaps, Order } from './messages.ts';
@@ -36,7 +36,12 @@ async function capsOf(device: string | null): Promise<ChildCaps> {
     // A kind of which there is no device is reported by the name of the kind.
     const [kind] = device.split(':');
     const refused = rt.devices().find((d) => !d.open && d.id.split(':')[0] === kind);
-    throw new Error(`${device} could not be opened: ${refused?.reason ?? 'there is none'}`);
+    throw new DeviceUnavailable({
+      message: `${device} could not be opened: ${refused?.reason ?? 'there is none'}`,
+      where: 'gpuforge worker',
+      device,
+      fix: '`gpuforge probe` shows the devices of this machine. `--device cpu` computes on the CPU.',
+    });
   }
   const { availableMb } = rt.memory.snapshot(found.id);
   return { backend: found.id.split(':')[0] as ChildCaps['backend'], device: found.id, freeMb: availableMb };
@@ -71,7 +76,8 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const text = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`gpuforge worker: ${text.replace(/^gpuforge worker: /, '')}\n`);
-  process.exit(1);
+  const message = (error instanceof Error ? error.message : String(error)).replace(/^gpuforge worker: /, '');
+  const answer: Answer = { kind: 'refused', message, fix: error instanceof ForgeError ? error.fix : null };
+  // Whoever started it tells why.
+  process.send?.(answer, undefined, undefined, () => process.exit(1));
 });

@@ -68,10 +68,20 @@ export async function checkAnswers({ connect }: Packages, url: string, host: str
   try {
     if (!(await endsWithin(answerMs, redis.ping()))) throw new Error(last);
   } catch (cause) {
+    const { message } = cause as Error;
+    // It is there, and lets nobody in without a password, or not with this one.
+    if (/^(NOAUTH|WRONGPASS|ERR AUTH)/.test(message) || /^(NOAUTH|WRONGPASS)/.test(last))
+      throw new ForgeError({
+        code: 'REDIS_PASSWORD',
+        message: `openTransport: the Redis at ${host} ${withPassword(url) ? 'refuses the user or password of the address' : 'wants a password, and the address has none'}`,
+        fix: 'Give the right ones: redis://user:password@host:port, or redis://:password@host:port without a user.',
+        where: 'openTransport',
+        cause,
+      });
     throw new ForgeError({
       code: 'NO_REDIS',
-      message: `openTransport: no Redis answers at ${host}: ${(cause as Error).message}`,
-      fix: 'Start redis-server there, or give the address and password of one that runs.',
+      message: `openTransport: no Redis answers at ${host}: ${message}`,
+      fix: 'Start redis-server there, or give the address of one that runs.',
       where: 'openTransport',
       cause,
     });
@@ -79,3 +89,5 @@ export async function checkAnswers({ connect }: Packages, url: string, host: str
     redis.disconnect();
   }
 }
+
+const withPassword = (url: string): boolean => new URL(url).password !== '';

@@ -6,6 +6,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ForgeError } from '../../index.ts';
 import { badArgument } from '../failures.ts';
 import { type ChunkDescriptor, type ChunkHandler, type ChunkResult, PermanentFailure } from '../transport.ts';
 import type { Answer, ChildCaps, Order } from './messages.ts';
@@ -121,7 +122,8 @@ export class Executor {
           clearTimeout(slow);
           this.ops = answer.ops;
           resolve(answer.caps);
-        } else if (answer.kind === 'done') this.#running.get(answer.id)?.resolve(answer.result);
+        } else if (answer.kind === 'refused') reject(refused(answer.message, answer.fix));
+        else if (answer.kind === 'done') this.#running.get(answer.id)?.resolve(answer.result);
         else {
           const Failure = answer.permanent ? PermanentFailure : Error;
           const error = new Failure(answer.message);
@@ -155,6 +157,15 @@ export class Executor {
     for (const { reject } of [...this.#running.values()]) reject(why);
   }
 }
+
+/** Why a computing process could not start, in its own words. */
+const refused = (message: string, fix: string | null): ForgeError =>
+  new ForgeError({
+    code: 'WORKER_REFUSED',
+    message: `gpuforge worker: ${message}`,
+    fix: fix ?? 'Mend the module of operations (--ops): it is loaded before anything runs.',
+    where: 'gpuforge worker',
+  });
 
 /** Beside this file where it is built. */
 function childFile(): string {

@@ -3,16 +3,18 @@
 import { checkMethods } from '../../base/signatures.ts';
 import { aborted, badArgument } from '../failures.ts';
 import { batchKinds, jobSignatures } from '../signatures.ts';
-import type {
-  Capability,
-  ChunkDescriptor,
-  ChunkOutcome,
-  ChunkResult,
-  DeadLetter,
-  JobHandle,
-  JobStatus,
+import {
+  type Capability,
+  type ChunkOutcome,
+  type ChunkResult,
+  type DeadLetter,
+  defaultAttempts,
+  type JobHandle,
+  type JobStatus,
 } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
+import type { Letter } from './keys.ts';
+import { alone, chunksOf, isParcel, type Load } from './parcel.ts';
 
 /** Results that are fetched with one call. */
 const ahead = 200;
@@ -80,7 +82,7 @@ export class RedisJob implements JobHandle {
     const { redis, keys } = this.#queue;
     const bull = this.#queue.bull(this.#needs);
     const waiting = await bull.getJobs(['waiting', 'delayed', 'failed']);
-    const own = waiting.filter((job) => (job.data as ChunkDescriptor).jobId === this.id);
+    const own = waiting.filter((job) => (job.data as Load).jobId === this.id);
     // What a worker has just taken is skipped there: the job is cancelled.
     await Promise.all(own.map((job) => job.remove().catch(() => 0)));
     await redis
@@ -92,22 +94,25 @@ export class RedisJob implements JobHandle {
 
   async retry(): Promise<number> {
     const { redis, keys } = this.#queue;
-    const letters = await this.deadLetters();
+    const letters = await this.#letters();
+    const attempts = Number((await redis.hget(keys.job(this.id), 'attempts')) ?? defaultAttempts);
     const bull = this.#queue.bull(this.#needs);
-    let again = 0;
-    for (const job of await bull.getFailed()) {
-      const { jobId, index } = job.data as ChunkDescriptor;
-      if (jobId !== this.id || !letters.some((l) => l.index === index)) continue;
-      await redis.hdel(keys.dead(this.id), `${index}`);
-      await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
-      again++;
+    for (const { chunk } of letters) {
+      const { name, data, opts } = alone(chunk, attempts);
+      await bull.remove(opts.jobId);
+      // One after the other without a pause: whoever dies here has done both, or neither.
+      await Promise.all([redis.hdel(keys.dead(this.id), `${chunk.index}`), bull.add(name, data, opts)]);
     }
-    return again;
+    return letters.length;
   }
 
   async deadLetters(): Promise<readonly DeadLetter[]> {
+    return (await this.#letters()).map(plain);
+  }
+
+  async #letters(): Promise<Letter[]> {
     const { redis, keys } = this.#queue;
-    const all = Object.values(await redis.hgetall(keys.dead(this.id))).map((text) => JSON.parse(text) as DeadLetter);
+    const all = Object.values(await redis.hgetall(keys.dead(this.id))).map((text) => JSON.parse(text) as Letter);
     return all.sort((a, b) => a.index - b.index);
   }
 
@@ -139,7 +144,7 @@ export class RedisJob implements JobHandle {
     for (let i = 0; i < wanted.length; i++) {
       const index = Number(wanted[i]);
       if (results[i]) found.push({ index, ok: true, result: JSON.parse(results[i]!) as ChunkResult });
-      else if (dead[i]) found.push({ index, ok: false, dead: JSON.parse(dead[i]!) as DeadLetter });
+      else if (dead[i]) found.push({ index, ok: false, dead: plain(JSON.parse(dead[i]!) as Letter) });
       else break;
     }
     return found;
@@ -167,12 +172,17 @@ export class RedisJob implements JobHandle {
     const bull = this.#queue.bull(this.#needs);
     if ((await bull.getFailedCount()) === 0) return;
     for (const job of await bull.getFailed(0, 999)) {
-      const { jobId, index } = job.data as ChunkDescriptor;
-      if (jobId !== this.id) continue;
-      const trace = job.stacktrace?.join('\n') ?? '';
-      await this.#queue.steps.bury(jobId, { index, error: job.failedReason, trace, attempts: job.attemptsMade });
+      const load = job.data as Load;
+      if (load.jobId !== this.id) continue;
+      const [error, trace] = [job.failedReason, job.stacktrace?.join('\n') ?? ''];
+      for (const chunk of chunksOf(load))
+        await this.#queue.steps.bury(chunk, { index: chunk.index, error, trace, attempts: job.attemptsMade });
+      // Its chunks are tried again alone, if they are.
+      if (isParcel(load)) await job.remove();
     }
   }
 }
+
+const plain = ({ index, error, trace, attempts }: Letter): DeadLetter => ({ index, error, trace, attempts });
 
 checkMethods(RedisJob.prototype, jobSignatures, batchKinds);

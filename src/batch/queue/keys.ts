@@ -31,9 +31,10 @@ export const queueOf = (needs: Capability): string => needs.replaceAll(':>=', '-
  */
 const commitScript = `
 local first = {}
+local letters = redis.call('EXISTS', KEYS[3]) == 1
 for i = 3, #ARGV, 3 do
   if redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) == 1 then
-    redis.call('HDEL', KEYS[3], ARGV[i])
+    if letters then redis.call('HDEL', KEYS[3], ARGV[i]) end
     if ARGV[i + 2] ~= '' then
       redis.call('LPUSH', KEYS[4], ARGV[i + 2])
       redis.call('LTRIM', KEYS[4], 0, ${mostTimes - 1})
@@ -55,6 +56,11 @@ redis.call('HSETNX', KEYS[3], ARGV[3], ARGV[4])
 redis.call('PUBLISH', ARGV[1], ARGV[2])
 return 1
 `;
+
+/** A dead letter as it is kept: with what it takes to try the chunk again. */
+export interface Letter extends DeadLetter {
+  readonly chunk: ChunkDescriptor;
+}
 
 type Script<R> = (...args: readonly string[]) => Promise<R>;
 type Scripted = Redis & { readonly forgeCommit: Script<number[]>; readonly forgeBury: Script<number> };
@@ -93,8 +99,9 @@ export class Steps {
     });
   }
 
-  async bury(jobId: string, letter: DeadLetter): Promise<void> {
-    await this.#redis.forgeBury(...this.#about(jobId), `${letter.index}`, JSON.stringify(letter));
+  async bury(chunk: ChunkDescriptor, about: DeadLetter): Promise<void> {
+    const letter: Letter = { ...about, chunk };
+    await this.#redis.forgeBury(...this.#about(chunk.jobId), `${chunk.index}`, JSON.stringify(letter));
   }
 
   #flush(): void {

@@ -15,13 +15,15 @@ export interface KnownJob {
   readonly cancelled: boolean;
   /** From which multiple of the median on a chunk is a straggler; null if none is. */
   readonly stragglers: number | null;
+  /** It was submitted more than once: chunks may be in a parcel, and in the queue alone. */
+  readonly again: boolean;
 }
 
-export const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers'] as const;
+export const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers', 'again'] as const;
 
 /** Null if there is no such job. */
 export function knownJob(id: string, fields: readonly (string | null)[] | undefined): KnownJob | null {
-  const [needs, overflow, cancelled, stragglers] = fields ?? [];
+  const [needs, overflow, cancelled, stragglers, again] = fields ?? [];
   if (!needs) return null;
   return {
     id,
@@ -29,5 +31,6 @@ export function knownJob(id: string, fields: readonly (string | null)[] | undefi
     overflow: overflow ? (JSON.parse(overflow) as Overflow) : null,
     cancelled: cancelled === '1',
     stragglers: stragglers ? Number(stragglers) : null,
+    again: again === '1',
   };
 }

@@ -16,6 +16,8 @@ export type Order =
 /** From the child. */
 export type Answer =
   | { readonly kind: 'ready'; readonly ops: readonly string[]; readonly caps: ChildCaps }
+  /** It could not start. */
+  | { readonly kind: 'refused'; readonly message: string; readonly fix: string | null }
   | { readonly kind: 'done'; readonly id: number; readonly result: ChunkResult }
   | {
       readonly kind: 'failed';

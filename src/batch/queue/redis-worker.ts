@@ -9,56 +9,44 @@ import { checkMethods } from '../../base/signatures.ts';
 import { serves } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { batchKinds, workerSignatures } from '../signatures.ts';
-import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
-  type ChunkDescriptor,
   type ChunkHandler,
   closeMs,
-  PermanentFailure,
   type WorkerCaps,
   type WorkerHandle,
   type WorkerStats,
 } from '../transport.ts';
 import { Ahead } from './ahead.ts';
 import type { Queue } from './bullmq.ts';
+import { ChunkRuns } from './chunk-runs.ts';
 import type { Redis } from './connect.ts';
 import { queueOf } from './keys.ts';
 import { jobFields, type KnownJob, knownJob, type Overflow } from './known-job.ts';
 import { sayThere, workersThere } from './roll-call.ts';
 
 type BullWorker = import('bullmq').Worker;
-type BullJob = import('bullmq').Job;
 
+/** How long Redis has to hear that a worker closes. */
+const sayMs = 1000;
 /** How often the queues of other kinds are looked at. */
 const lookMs = 500;
-
-/** A chunk that this worker runs. */
-interface Run {
-  readonly chunk: ChunkDescriptor;
-  readonly stop: AbortController;
-}
 
 export class RedisWorker implements WorkerHandle {
   readonly id = crypto.randomUUID();
   readonly #queue: Queue;
-  readonly #handler: ChunkHandler;
+  readonly #runs: ChunkRuns;
   readonly #caps: WorkerCaps;
   readonly #concurrency: number;
   readonly #bulls = new Map<Capability, BullWorker>();
   readonly #aheads: Ahead[] = [];
   readonly #connections: Redis[] = [];
-  readonly #stop = new AbortController();
-  /** Jobs that were looked up. */
-  readonly #jobs = new Map<string, KnownJob>();
-  readonly #running = new Set<Run>();
-  readonly #stats = { done: 0, failed: 0, duplicates: 0 };
   #timer: ReturnType<typeof setInterval> | null = null;
   #looking = false;
 
   private constructor(queue: Queue, handler: ChunkHandler, caps: WorkerCaps, concurrency: number) {
     this.#queue = queue;
-    this.#handler = handler;
+    this.#runs = new ChunkRuns(queue, handler);
     this.#caps = caps;
     this.#concurrency = concurrency;
   }
@@ -71,25 +59,28 @@ export class RedisWorker implements WorkerHandle {
   }
 
   stats(): WorkerStats {
-    return { ...this.#stats };
+    return this.#runs.stats;
   }
 
   async close(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
-    this.#stop.abort();
-    for (const { stop } of this.#running) stop.abort();
+    this.#runs.close();
     for (const ahead of this.#aheads) ahead.close();
     // A handler may never end: without its connection the lock runs out, and its chunk goes to another worker.
     await endsWithin(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
     // BullMQ leaves connections open that it was given.
     for (const c of this.#connections) c.disconnect();
-    await this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0);
+    // A Redis that is gone forgets it by itself.
+    await endsWithin(
+      sayMs,
+      this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0),
+    );
   }
 
   /** Serves the queues of this kind, and those that overflow to it; says that this worker is there. */
   async #look(): Promise<void> {
-    if (this.#looking || this.#stop.signal.aborted) return;
+    if (this.#looking || this.#runs.closed) return;
     this.#looking = true;
     try {
       await sayThere(this.#queue, this.id, this.#caps);
@@ -98,8 +89,8 @@ export class RedisWorker implements WorkerHandle {
         if (serves(this.#caps, needs)) this.#serve(needs);
         else if (over && serves(this.#caps, over.to)) await this.#help(needs, over);
       }
-      await this.#stopDone();
-      for (const job of jobs) if (serves(this.#caps, job.needs)) await this.#startAgain(job);
+      await this.#runs.stopDone();
+      for (const job of jobs) if (serves(this.#caps, job.needs)) await this.#runs.startAgain(job);
     } finally {
       this.#looking = false;
     }
@@ -113,7 +104,7 @@ export class RedisWorker implements WorkerHandle {
     for (const id of ids) asked.hmget(keys.job(id), ...jobFields);
     const answers = (await asked.exec()) ?? [];
     const jobs = ids.flatMap((id, i) => knownJob(id, answers[i]?.[1] as (string | null)[] | undefined) ?? []);
-    for (const job of jobs) if (this.#jobs.has(job.id)) this.#jobs.set(job.id, job);
+    this.#runs.learn(jobs);
     return jobs;
   }
 
@@ -123,35 +114,6 @@ export class RedisWorker implements WorkerHandle {
     const found = new Map<Capability, Overflow | null>([[own, null]]);
     for (const { needs, overflow } of jobs) if (!found.get(needs)) found.set(needs, overflow);
     return found;
-  }
-
-  /** Ends what this worker runs although its result is there: somebody else was sooner. */
-  async #stopDone(): Promise<void> {
-    const { redis, keys } = this.#queue;
-    for (const { chunk, stop } of [...this.#running]) {
-      if (stop === this.#stop) continue;
-      if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) stop.abort();
-    }
-  }
-
-  /** Starts a chunk that another worker takes too long for, if nothing waits and this worker has nothing to do. */
-  async #startAgain({ id, needs, stragglers, cancelled }: KnownJob): Promise<void> {
-    if (stragglers === null || cancelled || this.#running.size > 0) return;
-    const { redis, keys } = this.#queue;
-    const bull = this.#queue.bull(needs);
-    const most = straggleMs((await redis.lrange(keys.times(id), 0, -1)).map(Number), stragglers);
-    if (most === null || (await bull.getWaitingCount()) > 0) return;
-    const late = (await bull.getActive(0, 99)).find(
-      ({ data, processedOn }) =>
-        (data as ChunkDescriptor).jobId === id && Date.now() - (processedOn ?? Infinity) > most,
-    );
-    if (!late) return;
-    const chunk = late.data as ChunkDescriptor;
-    // Once: whoever writes it down runs it.
-    if ((await redis.sadd(keys.again(id), `${chunk.index}`)) === 0) return;
-    void this.#attempt(chunk, late.id!, late.attemptsMade + 1).catch(() => {
-      // The one that was slow is still at it.
-    });
   }
 
   async #help(needs: Capability, over: Overflow): Promise<void> {
@@ -169,11 +131,11 @@ export class RedisWorker implements WorkerHandle {
     const { packages, prefix, lockMs, checkMs } = this.#queue;
     const connection = this.#queue.connect();
     this.#connections.push(connection);
-    const ahead = new Ahead(this.#concurrency, (chunks) => {
-      bull.concurrency = chunks;
+    const ahead = new Ahead(this.#concurrency, (loads) => {
+      bull.concurrency = loads;
     });
     this.#aheads.push(ahead);
-    const bull = new packages.bullmq.Worker(queueOf(needs), (job, token) => this.#enter(job, token, ahead), {
+    const bull = new packages.bullmq.Worker(queueOf(needs), (job, token) => this.#runs.take(job, token, ahead, needs), {
       connection,
       prefix: `${prefix}:bull`,
       concurrency: this.#concurrency,
@@ -186,92 +148,6 @@ export class RedisWorker implements WorkerHandle {
     bull.on('error', () => {});
     this.#bulls.set(needs, bull);
   }
-
-  /** Runs a chunk when it is its turn. One that was fetched ahead for nothing goes back, as if nobody had taken it. */
-  async #enter(job: BullJob, token: string | undefined, ahead: Ahead): Promise<void> {
-    if (await ahead.enter()) {
-      let left = false;
-      const leave = (ms: number): void => {
-        if (!left) ahead.left(ms);
-        left = true;
-      };
-      const start = performance.now();
-      return this.#run(job, leave).finally(() => leave(performance.now() - start));
-    }
-    await job.moveToWait(token);
-    throw new this.#queue.packages.bullmq.WaitingError();
-  }
-
-  /** `ended`: told how long the handler took, as soon as it has ended: what follows is for others. */
-  async #run(job: BullJob, ended: (ms: number) => void): Promise<void> {
-    const chunk = job.data as ChunkDescriptor;
-    const { redis, keys, steps } = this.#queue;
-    // What is known of a cancelled job may be old: it may have been removed, and submitted anew.
-    if ((await this.#job(chunk.jobId)).cancelled && (await this.#ask(chunk.jobId)).cancelled) return;
-    const attempt = job.attemptsMade + 1;
-    // Somebody had it before: the result may be there.
-    const repeated = job.attemptsStarted > 1 || job.stalledCounter > 0;
-    if (repeated && (await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) return;
-    try {
-      await this.#attempt(chunk, job.id!, attempt, ended);
-    } catch (error) {
-      // It was told to stop, since it was done elsewhere.
-      if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) {
-        this.#stats.duplicates++;
-        return;
-      }
-      this.#stats.failed++;
-      const { message, stack } = error instanceof Error ? error : new Error(String(error));
-      const permanent = error instanceof PermanentFailure;
-      if (permanent || attempt >= (job.opts.attempts ?? 1)) {
-        const letter = { index: chunk.index, error: message, trace: stack ?? '', attempts: attempt };
-        await steps.bury(chunk.jobId, letter);
-        throw new this.#queue.packages.bullmq.UnrecoverableError(message);
-      }
-      await redis.hincrby(keys.job(chunk.jobId), 'retries', 1);
-      throw error;
-    }
-  }
-
-  /** Runs a chunk and commits its result. */
-  async #attempt(
-    chunk: ChunkDescriptor,
-    chunkId: string,
-    attempt: number,
-    ended: (ms: number) => void = () => {},
-  ): Promise<void> {
-    const alone = (await this.#job(chunk.jobId)).stragglers === null;
-    // A signal of its own costs as much as the rest: only chunks that may be done elsewhere have one.
-    const run = { chunk, stop: alone ? this.#stop : new AbortController() };
-    this.#running.add(run);
-    const start = performance.now();
-    try {
-      const result = await this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
-      const ms = performance.now() - start;
-      ended(ms);
-      if (await this.#queue.steps.commit(chunk, result, alone ? null : ms)) this.#stats.done++;
-      else this.#stats.duplicates++;
-    } finally {
-      this.#running.delete(run);
-    }
-  }
-
-  async #job(id: string): Promise<KnownJob> {
-    return this.#jobs.get(id) ?? this.#ask(id);
-  }
-
-  async #ask(id: string): Promise<KnownJob> {
-    const { redis, keys } = this.#queue;
-    // One that is gone was cancelled first.
-    const gone = { id, needs: 'cpu', overflow: null, cancelled: true, stragglers: null };
-    const job = knownJob(id, await redis.hmget(keys.job(id), ...jobFields)) ?? gone;
-    this.#jobs.set(id, job);
-    if (this.#jobs.size > mostJobs) this.#jobs.delete(this.#jobs.keys().next().value!);
-    return job;
-  }
 }
 
 checkMethods(RedisWorker.prototype, workerSignatures, batchKinds);
-
-/** Jobs that a worker keeps in mind. */
-const mostJobs = 64;

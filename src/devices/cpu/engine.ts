@@ -78,6 +78,32 @@ export class WasmCode {
   }
 }
 
+/** Numbers that a module reads, in the shared memory from its first run on. */
+export class WasmTable {
+  readonly #name: string;
+  readonly #bytes: Uint8Array;
+  #block: Block | null = null;
+
+  constructor(name: string, bytes: Uint8Array) {
+    this.#name = name;
+    this.#bytes = bytes;
+  }
+
+  /** Where they are; OutOfMemory if there is no room for them. */
+  address(memory: CpuMemory): number {
+    if (!this.#block) {
+      this.#block = memory.take(this.#bytes.length, this.#name);
+      memory.views.u8.set(this.#bytes, this.#block.address);
+    }
+    return this.#block.address;
+  }
+
+  withdraw(memory: CpuMemory): void {
+    if (this.#block) memory.heap.free(this.#block);
+    this.#block = null;
+  }
+}
+
 export interface SharedWork {
   readonly code: WasmCode;
   readonly items: number;
@@ -103,8 +129,8 @@ export class WasmEngine {
   readonly #host: ThreadHost;
   readonly #patience: number;
   readonly #deferred: Block[] = [];
-  /** Modules whose bytes are in the shared memory. */
-  readonly #published = new Set<WasmCode>();
+  /** Modules whose bytes are in the shared memory, and tables. */
+  readonly #published = new Set<WasmCode | WasmTable>();
   /** Where the times of the workers go; null if nobody wants to know. */
   lanes: LaneTime[] | null = null;
   #pool: WorkerPool | null = null;
@@ -175,6 +201,18 @@ export class WasmEngine {
   drop(code: WasmCode): void {
     code.dispose(this.memory);
     this.#published.delete(code);
+  }
+
+  /** Where the numbers of a table are. */
+  published(table: WasmTable): number {
+    this.#published.add(table);
+    return table.address(this.memory);
+  }
+
+  /** Takes a table out of the shared memory; running its module again puts it there. */
+  withdraw(table: WasmTable): void {
+    table.withdraw(this.memory);
+    this.#published.delete(table);
   }
 
   async close(): Promise<void> {
