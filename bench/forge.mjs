@@ -191,12 +191,12 @@ if (jsonFile) {
 }
 
 // How well errors are recognised: on the texts that were there when the patterns were written, and on those only measured.
-const { measure, readErrors, unseen, written } = await import('../test/forge/errors/read.mjs');
-for (const [name, file] of [
-  ['texts the patterns were written with', written],
-  ['texts only measured', unseen],
+const { batches, measure, readErrors, unseen, written } = await import('../test/forge/errors/read.mjs');
+for (const [name, files] of [
+  ['texts the patterns were written with', batches(written)],
+  ...batches(unseen).map((file) => [`texts only measured (${path.basename(file.pathname)})`, [file]]),
 ]) {
-  const { texts, recall, precision } = measure(readErrors(file), (text) => explain(text));
+  const { texts, recall, precision } = measure(files.flatMap(readErrors), (text) => explain(text));
   const percent = (share) => `${(share * 100).toFixed(1)} %`;
   console.log(`explain, ${texts} ${name}: recall ${percent(recall)}, precision ${percent(precision)}`);
 }

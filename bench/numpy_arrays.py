@@ -1,8 +1,9 @@
-"""NumPy's half of `npm run bench -- arrays`: the works of host/array-works.ts, in the same order, and those of numpy_odd.py."""
+"""NumPy's half of `npm run bench -- arrays`: the works of host/array-works.ts, in the same order, and those of numpy_odd.py and numpy_linear.py."""
 
 import numpy as np
 
 from numpy_inputs import M, integers, matrix, of, positive, row, square, two, whole
+from numpy_linear import LINEAR
 from numpy_odd import ODD
 from numpy_side import F, floats, main
 
@@ -88,4 +89,4 @@ TABLE = {
 
 
 if __name__ == "__main__":
-    main({**TABLE, **ODD})
+    main({**TABLE, **ODD, **LINEAR})

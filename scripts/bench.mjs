@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | small | arrays | lattice | field | profile | report | gate | batch | studio | studio-page | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | small | tiny | arrays | lattice | field | profile | report | gate | batch | studio | studio-page | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -40,6 +40,7 @@ const parts = {
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
   small: 'bench/host/small.ts',
+  tiny: 'bench/host/tiny.ts',
   arrays: 'bench/host/arrays.ts',
   studio: 'bench/studio/main.ts',
   'studio-page': 'bench/studio/page.ts',

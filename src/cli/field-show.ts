@@ -17,7 +17,7 @@ import { plainLine } from '../forge/text/plain.ts';
 import { ForgeError, formatBytes } from '../index.ts';
 import { tellFailure } from './failure.ts';
 import { LiveView } from './field-live.ts';
-import { pictureLines } from './field-view.ts';
+import { fixed, pictureLines } from './field-view.ts';
 import { numberOf } from './number.ts';
 
 export interface FieldFlags {
@@ -175,7 +175,7 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
 function serverLines({ fields, clients, connections: c }: ServerView): string[] {
   const row = (w: WatchedField): string[] => {
     const { cycles, p50, p99, cyclesPerSecond } = w.performance();
-    const motors = w.last ? Array.from(w.last.motors.subarray(0, 4), (m) => m.toFixed(2)).join(' ') : '';
+    const motors = w.last ? Array.from(w.last.motors.subarray(0, 4), (m) => fixed(m, 2)).join(' ') : '';
     return [plainLine(w.name), w.field.device, String(cycles), ms(p50), ms(p99), cyclesPerSecond.toFixed(1), motors];
   };
   const errors = Object.values(c.errors).reduce((a, b) => a + b, 0);
@@ -201,18 +201,19 @@ function serverLines({ fields, clients, connections: c }: ServerView): string[] 
 
 const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, signal?: AbortSignal) => Promise<void>>> = {
   demo: async (flags, output, signal) => {
-    // What is watched should move: a readout and a gain that show small differences.
-    const settings = flags.live ? ({ readout: 'slab', gain: 100 } as const) : undefined;
+    // What is shown should move: a readout and a gain that show small differences.
+    const settings = { readout: 'slab', gain: 100 } as const;
     await using field = await createField({ ...optionsOf(flags), settings });
     if (flags.live) return await watchDemo(field, flags, output, signal);
     const shown: { cycle: number; motors: number[]; mode: string; ms: number }[] = [];
-    if (!flags.json) output.write(`field on ${field.device}: ${field.choice.reason}\n`);
+    if (!flags.json)
+      output.write(`field on ${field.device}: ${field.choice.reason}\nsensor values are made up: a demo\n\n`);
     for (let i = 0; i < 50; i++) {
       const { motors, state } = await field.step(demoInput(i));
       shown.push({ cycle: state.cycle, motors: [...motors], mode: state.mode, ms: state.cycleTimeMs });
       if (!flags.json && i % 10 === 9)
         output.write(
-          `cycle ${String(state.cycle).padStart(3)}  motors ${[...motors].map((m) => m.toFixed(4).padStart(8)).join(' ')}  ${state.mode}\n`,
+          `cycle ${String(state.cycle).padStart(3)}  motors ${[...motors].map((m) => fixed(m, 4).padStart(8)).join(' ')}  ${state.mode}\n`,
         );
     }
     const report = await runBenchmark(field, 50);

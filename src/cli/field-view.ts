@@ -5,6 +5,9 @@ import type { FieldState } from '../field/index.ts';
 import { plainLine } from '../forge/text/plain.ts';
 import { formatBytes } from '../index.ts';
 
+/** A number with so many digits; what rounds to nothing has no sign. */
+export const fixed = (value: number, digits: number): string => value.toFixed(digits).replace(/^-(0\.?0*)$/, '$1');
+
 /** What is drawn of one field. */
 export interface FieldPicture {
   readonly title: string;
@@ -100,7 +103,7 @@ export function pictureLines(p: FieldPicture, canvas: Canvas): string[] {
     );
   }
   if (p.motors)
-    lines.push('', ...Array.from(p.motors, (m, i) => `motor ${String(i).padStart(2)} ${signedBar(m)} ${m.toFixed(3)}`));
+    lines.push('', ...Array.from(p.motors, (m, i) => `motor ${String(i).padStart(2)} ${signedBar(m)} ${fixed(m, 3)}`));
   if (p.loop) {
     const { hz, histogram, p50, p99, missed, ticks } = p.loop;
     const half = histogram.length >> 1;

@@ -54,7 +54,13 @@ describe('gpuforge field', () => {
   it('shows a run with motors and times', async () => {
     const output = capture();
     expect(await runField('demo', small, output)).toBe(0);
+    expect(output.text).toMatch(/^field on cpu: it was asked for\n/);
     expect(output.text).toMatch(/cycle {2}50 {2}motors/);
+    // Something moves, and nothing is a zero with a sign.
+    const motors = [...output.text.matchAll(/motors ((?: +-?\d\.\d{4})+)/g)].flatMap((m) => m[1]!.trim().split(/ +/));
+    expect(motors).toHaveLength(25);
+    expect(Math.max(...motors.map((m) => Math.abs(Number(m))))).toBeGreaterThan(0.01);
+    expect(motors).not.toContain('-0.0000');
     expect(output.text).toMatch(/launches per cycle +4/);
   });
 

@@ -144,7 +144,12 @@ function count(text: string): number {
 }
 
 const noFile = (path: string, fix: string): ForgeError =>
-  new ForgeError({ code: 'NO_FILE', message: `${path} cannot be read`, fix, where: 'gpuforge profile' });
+  new ForgeError({
+    code: 'NO_FILE',
+    message: existsSync(path) ? `${path} cannot be read` : `there is no file ${path}`,
+    fix,
+    where: 'gpuforge profile',
+  });
 
 function readText(path: string): string {
   try {

@@ -95,7 +95,7 @@ class Batch implements ChunkWork<Tensor> {
     const tell = (chunk: ChunkDone<Tensor>): ChunkDone<Tensor> => {
       // Elsewhere the time of bringing the operands there counts too.
       const ms = away ? this.clock.now() - start : chunk.ms;
-      for (const t of chunk.value) this.#ctx.handles.add(t);
+      this.#ctx.handOut(chunk.value, operation);
       if (way) this.#ctx.degradation!.note(way, this.#bytes(at, size), ms, () => this.#ctx.devices.station?.others[0]);
       return { value: chunk.value, ms };
     };

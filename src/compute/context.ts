@@ -115,6 +115,13 @@ export class Context {
     return groups;
   }
 
+  /** Tensors that the caller gets, to be disposed of with the facade: at once if it was disposed of while they were made. */
+  handOut(tensors: readonly Tensor[], operation: string): void {
+    if (this.disposed) for (const t of tensors) t.dispose();
+    this.checkOpen(operation);
+    for (const t of tensors) this.handles.add(t);
+  }
+
   checkOpen(operation: string): void {
     if (!this.disposed) return;
     throw new DisposedError({

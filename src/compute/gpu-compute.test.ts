@@ -281,7 +281,8 @@ describe('batches', () => {
       onProgress: (done, total) => seen.push(`${done}/${total}`),
     });
     clearInterval(turns);
-    expect(seen).toEqual(['4/10', 'turn', '8/10', '10/10']);
+    expect(seen.filter((s) => s !== 'turn')).toEqual(['4/10', '8/10', '10/10']);
+    expect(seen.indexOf('turn')).toBeLessThan(seen.indexOf('8/10'));
   });
 
   it.each([1, 2, 3])('stop when they are aborted in chunk %i, and leave nothing behind', async (chunk) => {

@@ -13,11 +13,10 @@ export class Handles {
    * Remembers a tensor. For the current turn of the event loop it is only noted: most results live no longer, and a weak
    * reference costs more than many an operation.
    */
-  add(tensor: Tensor): Tensor {
+  add(tensor: Tensor): void {
     if (this.#young.length === 0) nextTurn(() => this.#settle());
     else if (this.#young.length >= maxYoung) this.#settle();
     this.#young.push(tensor);
-    return tensor;
   }
 
   count(): { readonly live: number; readonly lost: number } {

@@ -22,7 +22,11 @@ export function transferTo(ctx: Context, data: ArrayBufferView, options: Transfe
     ctx.checkOpen(operation);
     const shape = checkInput(data, options, operation);
     const made = ctx.run({ operation, signal, otherwise: 'transfer' }, (site) => upload(ctx, site, data, shape, dtype));
-    return made instanceof Promise ? made.then((t) => ctx.handles.add(t)) : ctx.handles.add(made);
+    const handedOut = (tensor: Tensor): Tensor => {
+      ctx.handOut([tensor], operation);
+      return tensor;
+    };
+    return made instanceof Promise ? made.then(handedOut) : handedOut(made);
   });
 }
 

@@ -30,6 +30,8 @@ export interface Capabilities {
   readonly attention?: Readonly<Partial<Record<DType, number>>>;
   /** Sorts rows sooner if nobody asks for the positions (`Sort.valuesOnly`). */
   readonly valueSorts?: boolean;
+  /** Where `topk` is among the routines: finds any number of neighbours anywhere, in rows of any length. */
+  readonly selectsAnywhere?: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;
   /** Largest single buffer, in bytes. */
@@ -47,7 +49,7 @@ export interface Capabilities {
 /** Bytes on a device. Opaque: only its own device looks inside. */
 export interface DeviceBuffer {
   readonly bytes: number;
-  /** The garbage collector frees it by itself: nobody has to release it (small buffers of an immortal device on the JavaScript heap). */
+  /** The garbage collector frees it by itself: nobody has to release it, and whoever does frees it earlier (small buffers of an immortal device). */
   readonly collected: boolean;
 }
 

@@ -124,7 +124,10 @@ export class Place {
 
   /** Gives a buffer back; safe while work on it is enqueued. */
   release(buffer: DeviceBuffer): void {
-    if (buffer.collected) return;
+    if (buffer.collected) {
+      this.#device?.release(buffer);
+      return;
+    }
     this.releases++;
     this.inUse -= buffer.bytes;
     this.#device?.release(buffer);

@@ -3,7 +3,7 @@
 // Cycles go on meanwhile: a snapshot holds tensors that never change. If one save is not done when the next is due, that one is left out.
 
 import { FieldConfigError } from './errors.ts';
-import { listFiles, removeFile } from './file.ts';
+import { filesByAge, removeFile } from './file.ts';
 
 export interface AutosaveOptions {
   /** Where the files go; it must be there. */
@@ -16,7 +16,7 @@ export interface AutosaveOptions {
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
-/** cycle-000001000.gfield: in the order of their names, files are in the order of their cycles. */
+/** cycle-000001000.gfield: in the order of their names, the files of one run are in the order of their cycles. */
 const nameOf = (cycle: number): string => `cycle-${String(cycle).padStart(9, '0')}.gfield`;
 const ownName = /^cycle-\d{9,}\.gfield$/;
 
@@ -63,7 +63,8 @@ export class Autosave {
     const { folder, keep } = this.#options;
     await this.#save(`${folder}/${nameOf(cycle)}`);
     this.#saved = cycle;
-    const own = (await listFiles(folder)).filter((name) => ownName.test(name)).sort();
-    for (const name of own.slice(0, -keep)) await removeFile(`${folder}/${name}`);
+    // By age, not by cycle: an earlier run may have left files of later cycles in the folder.
+    const older = (await filesByAge(folder)).filter((name) => ownName.test(name) && name !== nameOf(cycle));
+    for (const name of older.slice(0, Math.max(0, older.length - (keep - 1)))) await removeFile(`${folder}/${name}`);
   }
 }

@@ -39,8 +39,9 @@ export async function chooseDevice(
     if (wrong === null) return { device: id, reason: 'a GPU, and its first cycles equal those of the CPU' };
     rejected.push({ device: id, reason: wrong });
   }
-  const why = rejected.length > 0 ? rejected.map((r) => `${r.device}: ${r.reason}`).join('; ') : 'there is no GPU';
+  const each = rejected.map((r) => `${r.device}: ${r.reason}`).join('; ');
+  const why = each ? `no GPU can be used (${each})` : 'there is no GPU';
   const cpu = open.find(isHost);
-  if (wanted === 'gpu' || cpu === undefined) throw unavailable(`no usable GPU (${why})`);
+  if (wanted === 'gpu' || cpu === undefined) throw unavailable(why);
   return { device: cpu, reason: why };
 }

@@ -28,7 +28,7 @@ import { sliceOf } from './slice.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
 import { echoPlanes } from './state.ts';
-import { step, stepBatch, stepSync } from './steps.ts';
+import { step, stepBatch, stepFeatures, stepSync } from './steps.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
 
 export type { FieldEvents, FieldInput } from './events.ts';
@@ -241,6 +241,11 @@ export class Field implements AsyncDisposable {
     return this.#body.tensors;
   }
 
+  /** Of its tensors; 0 after the end. */
+  get bytes(): number {
+    return this.disposed ? 0 : this.#body.bytes;
+  }
+
   /** The sums of the last cycle; null before the first one. */
   get statistics(): Statistics | null {
     return this.#body.statistics;
@@ -259,10 +264,8 @@ export class Field implements AsyncDisposable {
   }
 
   /** @internal One cycle, and the features of the field after it. */
-  async featuresAfter(input: Float32Array): Promise<Float64Array> {
-    this.#body.withFeatures();
-    await this.step(input);
-    return this.#body.features!;
+  featuresAfter(input: FieldInput, where: string): Promise<Float64Array> {
+    return stepFeatures(this.#calls, input, where);
   }
 
   get #body(): FieldBody {

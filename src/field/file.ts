@@ -2,6 +2,7 @@
 //
 // Written to a temporary file, flushed, renamed: a file is whole or not there.
 
+import { fileSystem, replaceFile } from '../base/whole-file.ts';
 import { FieldFileError } from './errors.ts';
 import { type FieldSnapshot, type SavedTensor, snapshotSchema } from './snapshot.ts';
 
@@ -108,19 +109,9 @@ export function crc32(bytes: Uint8Array): number {
 }
 
 export async function writeFile(file: string, bytes: Uint8Array): Promise<void> {
-  const { open, rename, unlink } = await import('node:fs/promises');
-  const temporary = `${file}.${process.pid}.${Date.now().toString(36)}.part`;
   try {
-    const handle = await open(temporary, 'wx');
-    try {
-      await handle.writeFile(bytes);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, file);
+    await replaceFile(file, (handle) => handle.writeFile(bytes), { flush: true });
   } catch (cause) {
-    await unlink(temporary).catch(() => {});
     throw new FieldFileError({
       where: 'save',
       problem: `${file} could not be written: ${(cause as Error).message}`,
@@ -131,7 +122,7 @@ export async function writeFile(file: string, bytes: Uint8Array): Promise<void> 
 }
 
 export async function readFile(file: string): Promise<Uint8Array> {
-  const fs = await import('node:fs/promises');
+  const fs = await fileSystem();
   try {
     const read = await fs.readFile(file);
     // A Buffer's slices share its memory; a plain array's do not.
@@ -146,7 +137,23 @@ export async function readFile(file: string): Promise<Uint8Array> {
   }
 }
 
-export const listFiles = async (folder: string): Promise<string[]> =>
-  (await import('node:fs/promises')).readdir(folder);
+/** The names in a folder, the oldest first; those of one age by name. */
+export async function filesByAge(folder: string): Promise<string[]> {
+  const { readdir, stat } = await fileSystem();
+  const names = (await readdir(folder)).sort();
+  // Another process may remove one meanwhile.
+  const ages = await Promise.all(
+    names.map((name) =>
+      stat(`${folder}/${name}`).then(
+        (s) => s.mtimeMs,
+        () => 0,
+      ),
+    ),
+  );
+  return names
+    .map((name, i) => ({ name, age: ages[i]! }))
+    .sort((a, b) => a.age - b.age)
+    .map(({ name }) => name);
+}
 
-export const removeFile = async (file: string): Promise<void> => (await import('node:fs/promises')).unlink(file);
+export const removeFile = async (file: string): Promise<void> => (await fileSystem()).rm(file, { force: true });

@@ -76,6 +76,11 @@ function solve(l: Float64Array, b: Float64Array, n: number): Float64Array {
 
 /** How sure of nothing recursive least squares begins: P = 100·I. */
 const startVariance = 100;
+/**
+ * And how unsure it may become. Directions that the records never take grow by 1 / forget with each of them; without a limit they end as
+ * infinity, and the weights as no numbers.
+ */
+const mostVariance = 1e4 * startVariance;
 
 /** Recursive least squares with a forgetting factor; `from` goes on with weights that are there. */
 export function recursive(inputs: number, outputs: number, forget: number, from?: Weights): Fit {
@@ -83,9 +88,11 @@ export function recursive(inputs: number, outputs: number, forget: number, from?
   const p = new Float64Array(inputs * inputs);
   for (let i = 0; i < inputs; i++) p[i * inputs + i] = startVariance;
   const px = new Float64Array(inputs);
+  let widest = startVariance;
   return {
     add(x, y) {
-      let denominator = forget;
+      const fade = widest < mostVariance ? forget : 1;
+      let denominator = fade;
       for (let i = 0; i < inputs; i++) {
         let sum = 0;
         for (let j = 0; j < inputs; j++) sum += p[i * inputs + j]! * x[j]!;
@@ -97,12 +104,15 @@ export function recursive(inputs: number, outputs: number, forget: number, from?
         for (let i = 0; i < inputs; i++) error -= values[o * inputs + i]! * x[i]!;
         for (let i = 0; i < inputs; i++) values[o * inputs + i]! += (error * px[i]!) / denominator;
       }
-      for (let i = 0; i < inputs; i++)
+      widest = 0;
+      for (let i = 0; i < inputs; i++) {
         for (let j = 0; j <= i; j++) {
-          const v = (p[i * inputs + j]! - (px[i]! * px[j]!) / denominator) / forget;
+          const v = (p[i * inputs + j]! - (px[i]! * px[j]!) / denominator) / fade;
           p[i * inputs + j] = v;
           p[j * inputs + i] = v;
         }
+        widest = Math.max(widest, p[i * inputs + i]!);
+      }
     },
     weights: () => ({ inputs, outputs, values: Float64Array.from(values) }),
   };

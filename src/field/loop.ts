@@ -8,17 +8,18 @@ import { layerKinds } from '../base/layer-kinds.ts';
 import { checked } from '../base/signatures.ts';
 import { turn } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
-import type { StepResult } from './field.ts';
+import type { FieldInput, StepResult } from './field.ts';
 
 /** What the sink gets when motors are late: the last ones that were not, zeros, or zeros and the end. */
 export type DeadlinePolicy = 'repeat' | 'zero' | 'stop';
 
 export interface LoopOptions {
   readonly hz: number;
-  readonly source: () => Float32Array | Promise<Float32Array>;
+  readonly source: () => FieldInput | Promise<FieldInput>;
   readonly sink: (motors: Float32Array) => void | Promise<void>;
   /** Default 'repeat'. */
   readonly onDeadline?: DeadlinePolicy | undefined;
+  /** Ends the loop, also while the source or the sink has not answered. */
   readonly signal?: AbortSignal | undefined;
   /** Ends after so many ticks. Without it, with the signal. */
   readonly ticks?: number | undefined;
@@ -85,7 +86,7 @@ const binOf = (latency: number, period: number): number =>
   Math.max(0, Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins)));
 
 export async function runLoop(
-  step: (input: Float32Array) => Promise<StepResult>,
+  step: (input: FieldInput) => Promise<StepResult>,
   motorDim: number,
   options: LoopOptions,
   clock: LoopClock = hostClock,
@@ -106,12 +107,13 @@ export async function runLoop(
   while (done < most) {
     const due = start + tick * period;
     await clock.until(due, signal);
-    if (signal?.aborted) {
+    if (!signal?.aborted) lateness.add(Math.max(0, clock.now() - due));
+    const input = signal?.aborted ? stopped : await unlessStopped(source(), signal);
+    if (input === stopped) {
       ended = 'signal';
       break;
     }
-    lateness.add(Math.max(0, clock.now() - due));
-    const { motors } = await step(await source());
+    const { motors } = await step(input);
     // A clock that went back tells nothing: 0, not less.
     const latency = Math.max(0, clock.now() - due);
     latencies.add(latency);
@@ -119,7 +121,7 @@ export async function runLoop(
     done++;
     const late = latency > period;
     if (!late) last = motors;
-    await sink(!late || policy === 'repeat' ? last : new Float32Array(motorDim));
+    await unlessStopped(sink(!late || policy === 'repeat' ? last : new Float32Array(motorDim)), signal);
     tick++;
     if (!late) {
       told({ hz, latencyMs: latency, late, missed: 0 });
@@ -146,6 +148,22 @@ export async function runLoop(
     histogram,
     ended,
   };
+}
+
+const stopped = Symbol('stopped');
+
+/** What a source or a sink answers; `stopped` if the signal comes first: one that never answers must not keep a loop from its end. */
+function unlessStopped<T>(
+  answer: T | Promise<T>,
+  signal: AbortSignal | undefined,
+): T | Promise<T> | Promise<T | typeof stopped> {
+  if (!signal || !(answer instanceof Promise)) return answer;
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve(stopped);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
 }
 
 function checkLoop({ hz, ticks, source, sink }: LoopOptions, policy: string): void {
@@ -198,7 +216,7 @@ const hostClock: LoopClock = {
   now: () => performance.now(),
   async until(time, signal) {
     for (let left = time - performance.now(); left > 0 && !signal?.aborted; left = time - performance.now()) {
-      if (left > turnsBelowMs) await new Promise((resolve) => setTimeout(resolve, left - turnsBelowMs));
+      if (left > turnsBelowMs) await rest(left - turnsBelowMs, signal);
       else {
         const pause = performance.now() + Math.min(left, watchMs);
         while (performance.now() < pause);
@@ -207,3 +225,19 @@ const hostClock: LoopClock = {
     }
   },
 };
+
+/** Longer timers than this fire at once in JavaScript. */
+const longestRestMs = 2 ** 31 - 1;
+
+/** Waits so long, at most; less if the signal comes. */
+function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, Math.min(ms, longestRestMs));
+    signal?.addEventListener('abort', end, { once: true });
+  });
+}

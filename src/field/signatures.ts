@@ -13,9 +13,9 @@ export const fieldKinds = {
   record: {
     is: (v: unknown) =>
       isObject(v) &&
-      (v as { input?: unknown }).input instanceof Float32Array &&
-      (v as { target?: unknown }).target instanceof Float32Array,
-    words: '{ input, target }, two Float32Arrays',
+      layerKinds.arrayLike.is((v as { input?: unknown }).input) &&
+      layerKinds.arrayLike.is((v as { target?: unknown }).target),
+    words: '{ input, target }, two arrays of numbers',
     many: '{ input, target }',
   },
   snapshot: { is: (v: unknown) => isObject(v) && 'schema' in (v as object), words: 'a snapshot of a field' },

@@ -35,15 +35,32 @@ export function stepSync(field: FieldCalls, input: FieldInput): StepResult {
   return field.done(checked, result!);
 }
 
+/** One cycle that brings features along, in one turn: another call cannot come between. */
+export async function stepFeatures(field: FieldCalls, input: FieldInput, where: string): Promise<Float64Array> {
+  while (field.turn.running) await field.turn.running;
+  field.check(where);
+  const { body } = field;
+  body.withFeatures();
+  const checked = field.checked(input, where);
+  const cycle = async (): Promise<Float64Array> => {
+    const [result] = field.sync ? cycleSync([body], [checked], where) : await cycleLater([body], [checked], where);
+    const features = body.features!;
+    field.done(checked, result!);
+    return features;
+  };
+  return field.sync ? cycle() : Turn.takeAll([field.turn], cycle);
+}
+
 export async function stepBatch(fields: readonly FieldCalls[], inputs: readonly FieldInput[]): Promise<StepResult[]> {
   const where = 'stepBatch';
   const [first] = fields;
   const bodies = fields.map((f) => f.body);
-  checkAlike(bodies, inputs.length, where);
-  if (!first) return [];
   const turns = fields.map((f) => f.turn);
   for (let busy = Turn.busy(turns); busy; busy = Turn.busy(turns)) await busy;
   for (const f of fields) f.check(where);
+  // Only now: a call that came before may have changed what a field runs.
+  checkAlike(bodies, inputs.length, where);
+  if (!first) return [];
   const checked = inputs.map((input, i) => fields[i]!.checked(input, where));
   share(bodies);
   const results = first.sync

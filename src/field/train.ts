@@ -1,16 +1,16 @@
 // Training of a readout: cycles over records, features gathered on the device, weights fitted on the host in doubles.
 
 import { FieldConfigError } from './errors.ts';
-import type { Field } from './field.ts';
+import type { Field, FieldInput } from './field.ts';
 import { checkInput } from './input.ts';
 import { apply, type Fit, recursive, ridge, type Weights } from './linear.ts';
 import { featureCount } from './predictor.ts';
 
 export interface TrainRecord {
   /** What the field is given. */
-  readonly input: Float32Array;
+  readonly input: FieldInput;
   /** What the readout should say then: the next sensor vector, or motors. */
-  readonly target: Float32Array;
+  readonly target: ArrayLike<number>;
 }
 
 export interface TrainOptions {
@@ -57,11 +57,12 @@ export async function train(
       : recursive(inputs, outputs, options.forget ?? 0.999, before?.inputs === inputs ? before : undefined);
   const seen: Float64Array[] = [];
   for (const { input, target } of records) {
-    const features = await field.featuresAfter(input);
+    const features = await field.featuresAfter(input, where);
     fit.add(features, target);
     seen.push(features);
   }
   const weights = fit.weights();
+  if (!weights.values.every(Number.isFinite)) throw noWeights(options);
   let [mse, persistenceMse] = [0, 0];
   records.forEach(({ input, target }, r) => {
     const said = apply(weights, seen[r]!);
@@ -85,6 +86,16 @@ export async function train(
   return { weights, report };
 }
 
+/** The records say nothing about some directions, and too little held the weights there. */
+function noWeights({ method, lambda = 1e-3, forget = 0.999 }: TrainOptions): FieldConfigError {
+  const ridge = method === 'ridge';
+  return new FieldConfigError({
+    where,
+    problem: `the records give no finite weights with ${ridge ? `lambda ${lambda}` : `forget ${forget}`}`,
+    fix: `Use ${ridge ? 'a larger lambda' : 'a forget nearer to 1'}. What was learned before stays.`,
+  });
+}
+
 function checkTraining(
   records: readonly TrainRecord[],
   outputs: number,
@@ -99,7 +110,8 @@ function checkTraining(
   if (lambda !== undefined && !(lambda > 0)) refuse(`lambda is ${lambda}`, 'Use a number above 0.');
   if (forget !== undefined && !(forget > 0 && forget <= 1))
     refuse(`forget is ${forget}`, 'Use a number above 0, up to 1.');
-  const bad = records.findIndex(({ target }) => target.length !== outputs || !target.every(Number.isFinite));
+  const isTarget = (t: ArrayLike<number>): boolean => t.length === outputs && Array.from(t).every(Number.isFinite);
+  const bad = records.findIndex(({ target }) => !isTarget(target));
   if (bad >= 0)
     refuse(
       `the target of record ${bad} has ${records[bad]!.target.length} values, or some that are no numbers`,

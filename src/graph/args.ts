@@ -1,5 +1,6 @@
 // The arguments of ops: tuples of whole numbers, interned, and what they mean.
 
+import type { Compact } from '../kernel/kernel.ts';
 import { type AluOp, aluOps, type ReduceOp } from '../kernel/ops.ts';
 import { type Ints, internInts } from './intern.ts';
 
@@ -10,6 +11,7 @@ export const fixedArg: Ints = internInts([1]);
 export const drawnArg: Ints = internInts([2]);
 
 const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
+const packings = ['positions', 'values', 'count'] as const;
 const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
 export const precisions = ['exact', 'tf32', 'bf16'] as const;
 
@@ -74,8 +76,16 @@ export const args = {
   }),
   sort: (descending: boolean): Ints => internInts([descending ? 1 : 0]),
   sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
+  compact: (what: Compact['what']): Ints => internInts([packings.indexOf(what)]),
+  compactOf: (n: { arg: Ints }): Compact['what'] => packings[n.arg.values[0]!]!,
   scatter: (combine: Combine, axis: number, perElement: boolean, clips = false): Ints =>
     internInts([combines.indexOf(combine), axis, perElement ? 1 : 0, clips ? 1 : 0]),
+  /**
+   * A `set` of a row in which the updates with true flags go to 0, 1, 2, …, and all others to the last place: positions are a choice
+   * (`where`) by the flags. Written by `compact.ts` of `tensor/` alone.
+   */
+  packing: internInts([0, 0, 0, 0, 1]),
+  packs: (n: { arg: Ints }): boolean => n.arg.values[4] === 1,
   scatterOf: (n: { arg: Ints }): { combine: Combine; axis: number; perElement: boolean; clips: boolean } => ({
     combine: combines[n.arg.values[0]!]!,
     axis: n.arg.values[1]!,

@@ -16,8 +16,8 @@ type PlainOp = Exclude<NodeOp, 'aluNumber'>;
 
 export interface Vertex {
   readonly id: number;
-  /** A node's, or `attention` and `topk` in place of several (attention.ts, topk.ts). */
-  readonly op: PlainOp | 'attention' | 'topk';
+  /** A node's, or `attention`, `topk` and `compact` in place of several (attention.ts, topk.ts, packed.ts). */
+  readonly op: PlainOp | 'attention' | 'topk' | 'compact';
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly size: number;

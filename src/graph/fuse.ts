@@ -7,7 +7,8 @@
 import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
 import { Reach } from './reach.ts';
-import { codeWeight, follows, type Region, Regions } from './regions.ts';
+import { codeWeight, follows, isView, type Region, Regions } from './regions.ts';
+import { waistBelow } from './waist.ts';
 
 /** One kernel to be. All roots have `space`'s size and are written in the same order. */
 export interface Group {
@@ -17,7 +18,16 @@ export interface Group {
   space: readonly number[];
 }
 
-const routines = new Set<Vertex['op']>(['matmul', 'attention', 'scan', 'sort', 'topk', 'scatter']);
+const routines = new Set<Vertex['op']>([
+  'matmul',
+  'attention',
+  'scan',
+  'sort',
+  'topk',
+  'scatter',
+  'compact',
+  'fourier',
+]);
 export const isRoutine = (v: Vertex): boolean => routines.has(v.op);
 
 export interface Limits {
@@ -64,7 +74,7 @@ export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Ver
     for (;;) {
       const below =
         region.inputs.size > mostInputs || region.weight - codeWeight(v) > maxWeight
-          ? heaviest(v, regions, mostInputs)
+          ? cutBelow(v, region, regions, mostInputs)
           : joins(v, stored) || region.at.size > maxComputations
             ? repeatedTooOften(v, region, regions)
             : [];
@@ -98,13 +108,17 @@ function costlyParts(v: Vertex, regions: Regions, stored: ReadonlySet<Vertex>): 
   return [...new Set(costly.map((s) => (seen.filter((w) => w === viewed(s)).length > 1 ? viewed(s) : s)))];
 }
 
-const views = new Set<Vertex['op']>(['slice', 'expand', 'reshape', 'permute', 'roll']);
-
 /** What a view shows elements of. */
 function viewed(v: Vertex): Vertex {
   let seen = v;
-  while (views.has(seen.op)) seen = seen.sources[0]!;
+  while (isView(seen)) seen = seen.sources[0]!;
   return seen;
+}
+
+/** What is stored where the kernel of `v` cannot hold all that is below it. */
+function cutBelow(v: Vertex, region: Region, regions: Regions, mostInputs: number): Vertex[] {
+  const waist = waistBelow(v, region, { weight: maxWeight, inputs: mostInputs });
+  return waist ? [waist] : heaviest(v, regions, mostInputs);
 }
 
 /** The sources that take the most room in the kernel of `v`: as few as must be stored for the rest to fit. */

@@ -192,10 +192,12 @@ export class Lowering {
       case 'matmul':
       case 'attention':
       case 'topk':
+      case 'compact':
       case 'scan':
       case 'sort':
       case 'positions':
       case 'scatter':
+      case 'fourier':
         throw new Error(`lower: ${v.op} has to be stored before it is used`);
       default:
         return v.op satisfies never;

@@ -34,6 +34,7 @@ export const nodeOps = [
   'sorted',
   'positions',
   'scatter',
+  'fourier',
 ] as const;
 export type NodeOp = (typeof nodeOps)[number];
 

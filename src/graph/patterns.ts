@@ -7,7 +7,7 @@ import type { Graph } from './canonical.ts';
 import type { Draft } from './plan.ts';
 import { joinProducts } from './products.ts';
 import { stackRows } from './rows.ts';
-import { keepSome } from './topk.ts';
+import { selections } from './selections.ts';
 
 export interface Patterns {
   /** Makes vertices that fit a pattern one, in place. */
@@ -19,7 +19,7 @@ export interface Patterns {
 export const patterns: Patterns = {
   fuse: (graph, caps) => {
     fuseAttention(graph, caps);
-    keepSome(graph, caps);
+    selections.fuse(graph, caps);
   },
   join: (draft, lasting, { routines, maxBuffers, rows }) => {
     const stacked = rows ? stackRows(draft, lasting, { ...rows, maxBuffers }) : draft;

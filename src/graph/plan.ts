@@ -48,7 +48,9 @@ export interface Plan {
 }
 
 /** Routines for patterns of several ops or launches: where a device has one of them, plans are made with `patterns.ts`. */
-export const patternRoutines = ['rows', 'products', 'attention', 'topk'] as const;
+export const patternRoutines = ['rows', 'products', 'attention'] as const;
+/** Those for which `selections.ts` is enough. */
+export const selectionRoutines = ['topk', 'compact'] as const;
 
 /** `keeps`: what tensors hold is kept where it is computed on the way. */
 export function makePlan(

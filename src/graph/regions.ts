@@ -265,6 +265,11 @@ const inPlace = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'sorted']);
 /** Ops that keep every element at its linear position: they can follow a reduction in its kernel. */
 export const follows: ReadonlySet<Vertex['op']> = new Set(['alu', 'cast', 'bitcast', 'reshape']);
 
+const views = new Set<Vertex['op']>(['slice', 'expand', 'reshape', 'permute', 'roll']);
+
+/** Whether a vertex only shows elements of another one. */
+export const isView = (v: Vertex): boolean => views.has(v.op);
+
 const nothing: ReadonlySet<Vertex> = new Set();
 
 /** Whether a vertex reads a source where it is computed itself. One of rank 0 serves every position. */

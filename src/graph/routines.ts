@@ -114,6 +114,20 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         estimate: estimateRoutine(4 * source.size, [param(source)], [param(v), positions]),
       };
     }
+    case 'compact': {
+      const [flags, values] = v.sources as [Vertex, Vertex | undefined];
+      const what = args.compactOf(v);
+      return {
+        kind: 'routine',
+        op: 'compact',
+        name: `${what === 'count' ? 'count' : `pack_${what === 'values' ? v.dtype : what}`}_${flags.size}`,
+        what,
+        type: v.dtype,
+        length: flags.size,
+        count: v.size,
+        estimate: estimateRoutine(flags.size, values ? [param(flags), param(values)] : [param(flags)], [param(v)]),
+      };
+    }
     case 'scan': {
       const { combine, axis, reverse } = args.scanOf(v);
       const inner = stridesOf(v.shape)[axis]!;
@@ -152,6 +166,24 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         clips,
         uniform: one !== null,
         estimate: estimateRoutine(updates.size, [param(base), param(at), param(one ?? updates)], [param(v)]),
+      };
+    }
+    case 'fourier': {
+      const [, rows, frequencies] = v.shape as readonly [number, number, number];
+      const [real] = v.sources as [Vertex];
+      const length = real.shape[1]!;
+      const complex = v.sources.length === 2;
+      const flops = (complex ? 5 : 2.5) * rows * length * Math.ceil(Math.log2(length + 1));
+      return {
+        kind: 'routine',
+        op: 'fourier',
+        name: `${complex ? 'fft' : 'rfft'}_${v.dtype}_${rows}x${length}`,
+        type: v.dtype,
+        rows,
+        length,
+        complex,
+        frequencies,
+        estimate: estimateRoutine(flops, v.sources.map(param), [param(v)]),
       };
     }
     default:

@@ -191,8 +191,7 @@ export class Storage {
   }
 
   #release(place: Place, buffer: DeviceBuffer): void {
-    if (buffer.collected) return;
-    this.#books.bytes -= buffer.bytes;
+    if (!buffer.collected) this.#books.bytes -= buffer.bytes;
     place.release(buffer);
   }
 

@@ -16,7 +16,7 @@ const most = 1024;
 const mostElsewhere = 4;
 const longestElsewhere = 16_384;
 
-export function keepSome(graph: Graph, caps: Pick<Capabilities, 'routines'>): void {
+export function keepSome(graph: Graph, caps: Pick<Capabilities, 'routines' | 'selectsAnywhere'>): void {
   if (!caps.routines.has('topk')) return;
   const outputs = new Set(graph.outputs);
   for (const sort of graph.vertices) {
@@ -25,9 +25,7 @@ export function keepSome(graph: Graph, caps: Pick<Capabilities, 'routines'>): vo
     const found = slicesOf(sort, outputs);
     if (!found || columns < shortest) continue;
     const { slices, turned, first, count } = found;
-    const few = first === 0 && count <= most && 4 * count <= columns;
-    const elsewhere = first > 0 && count <= mostElsewhere && columns <= longestElsewhere;
-    if (!few && !elsewhere) continue;
+    if (4 * count > columns || !(caps.selectsAnywhere || withinBlocks(first, count, columns))) continue;
     const shape = [...sort.shape.slice(0, -1), count];
     const size = (sort.size / columns) * count;
     Object.assign(sort, { op: 'topk', shape, size, first, held: false } satisfies Partial<Vertex>);
@@ -39,6 +37,12 @@ export function keepSome(graph: Graph, caps: Pick<Capabilities, 'routines'>): vo
     // What was cut out is the whole now.
     for (const s of slices) Object.assign(s, { op: 'reshape', arg: noInts } satisfies Partial<Vertex>);
   }
+}
+
+/** Whether a device that works in blocks finds them. */
+function withinBlocks(first: number, count: number, columns: number): boolean {
+  if (first === 0) return count <= most;
+  return count <= mostElsewhere && columns <= longestElsewhere;
 }
 
 interface Slices {

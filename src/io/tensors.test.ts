@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dtypes } from '../base/dtype.ts';
-import { FormatError } from '../errors.ts';
+import { ForgeError, FormatError } from '../errors.ts';
 import { createRuntime, type Runtime } from '../index.ts';
 import { readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors } from './index.ts';
 
@@ -65,6 +65,31 @@ describe('tensors and files', () => {
     await expect(readNpy(rt, bytes.slice(0, -1))).rejects.toThrow(FormatError);
     await expect(writeNpy(one, join(folder, 'missing', 'x.npy'))).rejects.toThrow(/ENOENT/);
     expect(rt.stats().bytes).toBe(before);
+  });
+
+  it('names the file, the call and the fix where a file cannot be read or written', async () => {
+    const missing = join(folder, 'no such.npy');
+    const message = async (work: Promise<unknown>): Promise<string> => {
+      const error = await work.then(
+        () => null,
+        (e: unknown) => e,
+      );
+      expect(error).toBeInstanceOf(ForgeError);
+      return (error as ForgeError).message;
+    };
+    expect(await message(readNpy(rt, missing))).toMatch(
+      /^readNpy: .*no such\.npy cannot be read \(ENOENT\)\n {2}fix: /,
+    );
+    expect(await message(readNpz(rt, folder))).toContain(`readNpz: ${folder} cannot be read (EISDIR)`);
+    const written = await message(writeNpy(rt.ones([1]), join(folder, 'none', 'x.npy')));
+    expect(written).toMatch(/^writeNpy: .*none.x\.npy cannot be written \(ENOENT\)\n {2}fix: /);
+    expect(written).not.toContain('.tmp');
+    // A file of another kind, by path and by URL.
+    await writeNpz({ a: rt.ones([1]) }, { path: missing });
+    for (const source of [missing, pathToFileURL(missing)])
+      expect(await message(readNpy(rt, source))).toMatch(/^readNpy: .*no such\.npy: the \d+ bytes .* use readNpz\.$/s);
+    expect(await message(readNpy(rt, new Uint8Array(3)))).toMatch(/^readNpy: the 3 bytes/);
+    await rm(missing);
   });
 
   it('reads a tensor of any name as a property of its own', async () => {

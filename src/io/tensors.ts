@@ -2,8 +2,8 @@
 
 import { importNode } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
-import { aborted, type Runtime, type Tensor, type WaitOptions } from '../index.ts';
-import { fileSystem, replaceFile } from './files.ts';
+import { fileSystem, replaceFile } from '../base/whole-file.ts';
+import { aborted, ForgeError, FormatError, type Runtime, type Tensor, type WaitOptions } from '../index.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, type NpzOptions, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
@@ -24,7 +24,7 @@ export const readNpy = checked(
   'readNpy',
   'async rt:runtime source:source options:{signal:signal}?',
   async (rt: Runtime, source: Source, options: WaitOptions = {}): Promise<Tensor> =>
-    toTensor(rt, parseNpy(await bytesOf(source, options))),
+    toTensor(rt, await parsed('readNpy', source, options, parseNpy)),
   fileKinds,
 );
 
@@ -36,7 +36,7 @@ export const writeNpy = checked(
   'writeNpy',
   'async tensor:tensor path:path? options:{signal:signal}?',
   async (tensor: Tensor, path?: string | URL, options: WaitOptions = {}): Promise<Uint8Array> =>
-    save(formatNpy(await toRecord(tensor, options)), path, options),
+    save('writeNpy', formatNpy(await toRecord(tensor, options)), path, options),
   fileKinds,
 );
 
@@ -48,7 +48,7 @@ export const readNpz = checked(
   'readNpz',
   'async rt:runtime source:source options:{signal:signal,maxBytes:number}?',
   async (rt: Runtime, source: Source, options: WaitOptions & NpzOptions = {}): Promise<Record<string, Tensor>> =>
-    toTensors(rt, await parseNpz(await bytesOf(source, options), options)),
+    toTensors(rt, await parsed('readNpz', source, options, (bytes) => parseNpz(bytes, options))),
   fileKinds,
 );
 
@@ -64,7 +64,7 @@ export const writeNpz = checked(
     options: WaitOptions & { readonly compress?: boolean; readonly path?: string | URL } = {},
   ): Promise<Uint8Array> => {
     const bytes = await formatNpz(await toRecords(tensors, options), { compress: options.compress ?? false });
-    return save(bytes, options.path, options);
+    return save('writeNpz', bytes, options.path, options);
   },
   fileKinds,
 );
@@ -81,7 +81,7 @@ export const readSafetensors = checked(
     source: Source,
     options: WaitOptions = {},
   ): Promise<{ tensors: Record<string, Tensor>; metadata: Readonly<Record<string, string>> }> => {
-    const { tensors, metadata } = parseSafetensors(await bytesOf(source, options));
+    const { tensors, metadata } = await parsed('readSafetensors', source, options, parseSafetensors);
     return { tensors: toTensors(rt, tensors), metadata };
   },
   fileKinds,
@@ -97,8 +97,10 @@ export const writeSafetensors = checked(
   async (
     tensors: TensorRecord,
     options: WaitOptions & { readonly metadata?: Readonly<Record<string, string>>; readonly path?: string | URL } = {},
-  ): Promise<Uint8Array> =>
-    save(formatSafetensors(await toRecords(tensors, options), options.metadata ?? {}), options.path, options),
+  ): Promise<Uint8Array> => {
+    const bytes = formatSafetensors(await toRecords(tensors, options), options.metadata ?? {});
+    return save('writeSafetensors', bytes, options.path, options);
+  },
   fileKinds,
 );
 
@@ -129,26 +131,81 @@ async function toRecords(tensors: TensorRecord, options: WaitOptions): Promise<M
   return records;
 }
 
-async function bytesOf(source: Source, { signal }: WaitOptions): Promise<Uint8Array> {
+/** What a source holds. An error names the call, and the file if there is one. */
+async function parsed<T>(
+  where: string,
+  source: Source,
+  options: WaitOptions,
+  parse: (bytes: Uint8Array) => T | Promise<T>,
+): Promise<T> {
+  const bytes = await bytesOf(where, source, options);
+  try {
+    return await parse(bytes);
+  } catch (e) {
+    throw e instanceof FormatError ? asReading(e, where, source) : e;
+  }
+}
+
+function asReading(e: FormatError, where: string, source: Source): FormatError {
+  const [said = ''] = e.message.split('\n  fix: ');
+  const file = typeof source === 'string' || source instanceof URL ? `${nameOf(source)}: ` : '';
+  return new FormatError({
+    code: e.code,
+    message: `${where}: ${file}${said.replace(/^\w+: /, '')}`,
+    // What parses bytes has a name beside what reads files.
+    fix: e.fix.replace(/\bparse(?=Npy|Npz|Safetensors)/g, 'read'),
+    where,
+    cause: e,
+  });
+}
+
+const nameOf = (path: string | URL): string => (typeof path === 'string' ? path : decodeURI(path.pathname));
+
+async function bytesOf(where: string, source: Source, { signal }: WaitOptions): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
   const { readFile } = await fileSystem();
-  return stoppable(`reading ${source}`, signal, readFile(source, { signal }));
+  return file(where, 'read', nameOf(source), signal, readFile(source, { signal }));
 }
 
-async function save(bytes: Uint8Array, path: string | URL | undefined, { signal }: WaitOptions): Promise<Uint8Array> {
+async function save(
+  where: string,
+  bytes: Uint8Array,
+  path: string | URL | undefined,
+  { signal }: WaitOptions,
+): Promise<Uint8Array> {
   if (path === undefined) return bytes;
   const { fileURLToPath } = (await importNode('url')) as typeof import('node:url');
   const name = path instanceof URL ? fileURLToPath(path) : path;
-  await stoppable(`writing ${name}`, signal, replaceFile(name, bytes, signal));
+  const writing = replaceFile(name, (f) => f.writeFile(bytes, { signal }));
+  await file(where, 'written', name, signal, writing);
   return bytes;
 }
 
-/** What the signal ended is reported as everywhere else. */
-async function stoppable<T>(what: string, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+const fixes = {
+  read: 'Give the path of a file that is there and may be read.',
+  written: 'Choose a folder that exists, with room, where files may be written. What was there before is untouched.',
+};
+
+/** What the signal ended is reported as everywhere else; what the file system refused, with the file's name. */
+async function file<T>(
+  where: string,
+  done: keyof typeof fixes,
+  name: string,
+  signal: AbortSignal | undefined,
+  work: Promise<T>,
+): Promise<T> {
   try {
     return await work;
-  } catch (e) {
-    throw signal?.aborted ? aborted(what, signal) : e;
+  } catch (cause) {
+    if (signal?.aborted) throw aborted(`${done === 'read' ? 'reading' : 'writing'} ${name}`, signal);
+    const { code = String(cause) } = cause as { code?: string };
+    throw new ForgeError({
+      code: done === 'read' ? 'FILE_NOT_READ' : 'FILE_NOT_WRITTEN',
+      message: `${where}: ${name} cannot be ${done} (${code})`,
+      fix: fixes[done],
+      where,
+      cause,
+    });
   }
 }

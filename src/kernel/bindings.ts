@@ -74,6 +74,19 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const at = { type: 'i32', elements: perElement ? all : product(count) } as const;
       return { inputs: [base, at, updates], outputs: [base] };
     }
+    case 'compact': {
+      const { type, what, length, count } = work;
+      const flags = { type: 'bool', elements: length } as const;
+      return {
+        inputs: what === 'values' ? [flags, { type, elements: length }] : [flags],
+        outputs: [{ type, elements: count }],
+      };
+    }
+    case 'fourier': {
+      const { type, rows, length, complex, frequencies } = work;
+      const part = { type, elements: product(rows, length) };
+      return { inputs: complex ? [part, part] : [part], outputs: [{ type, elements: product(2, rows, frequencies) }] };
+    }
     case 'rows':
     case 'raw':
       return work;

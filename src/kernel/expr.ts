@@ -87,6 +87,8 @@ type WithoutId<T> = T extends Expr ? Omit<T, 'id'> : never;
 
 export class Exprs {
   readonly #table = new Map<string, Expr>();
+  /** What ops on expressions became: most are built several times, and the rules take longer than looking it up. */
+  readonly #simplified = new Map<string, Expr>();
   #next = 0;
 
   const(type: ScalarType, value: number | bigint): Const {
@@ -119,13 +121,16 @@ export class Exprs {
   }
 
   alu(op: AluOp, ...src: readonly Expr[]): Expr {
-    return simplify(this, op, src) ?? this.raw(op, src);
+    const key = aluKey(op, src);
+    let made = this.#simplified.get(key);
+    if (!made) this.#simplified.set(key, (made = simplify(this, op, src) ?? this.raw(op, src)));
+    return made;
   }
 
   /** An op without simplification: for the rules themselves. */
   raw(op: AluOp, src: readonly Expr[]): Expr {
     const type = aluOps[op].compares ? 'bool' : src[src.length - 1]!.type;
-    return this.#intern(`o${op}:${type}:${src.map((s) => s.id).join()}`, { kind: 'alu', op, type, src });
+    return this.#intern(aluKey(op, src), { kind: 'alu', op, type, src });
   }
 
   cast(type: ScalarType, value: Expr): Expr {
@@ -147,6 +152,13 @@ export class Exprs {
     this.#table.set(key, made);
     return made;
   }
+}
+
+/** The type of an op is that of its operands. */
+function aluKey(op: AluOp, src: readonly Expr[]): string {
+  let key: string = op;
+  for (let i = 0; i < src.length; i++) key += `:${src[i]!.id}`;
+  return key;
 }
 
 function canonical(type: ScalarType, value: number | bigint): number | bigint {

@@ -188,6 +188,39 @@ export interface Scatter {
   readonly estimate: Estimate;
 }
 
+/**
+ * Of a row of flags (bool) the true ones, packed: their positions (i32), or the `values` that stand where they do; the first `count` of
+ * them, then zeros. Or, as the only element, how many there are. Buffers: flags, values if they are packed, output.
+ */
+export interface Compact {
+  readonly kind: 'routine';
+  readonly op: 'compact';
+  readonly name: string;
+  readonly what: 'positions' | 'values' | 'count';
+  /** Of the output. */
+  readonly type: DType;
+  readonly length: number;
+  readonly count: number;
+  readonly estimate: Estimate;
+}
+
+/**
+ * Discrete Fourier transforms of rows, forwards: the first `frequencies` of each. Those are all, `length` of them, or for real rows of even
+ * length `length / 2 + 1`. Lengths are those that `transformed` (fourier.ts) names. Buffers: real parts, imaginary parts if `complex`, both
+ * [rows, length]; the result, [2, rows, frequencies]: all real parts, then all imaginary ones.
+ */
+export interface Fourier {
+  readonly kind: 'routine';
+  readonly op: 'fourier';
+  readonly name: string;
+  readonly type: DType;
+  readonly rows: number;
+  readonly length: number;
+  readonly complex: boolean;
+  readonly frequencies: number;
+  readonly estimate: Estimate;
+}
+
 /** Code in a device's own language, launched as given. Buffers and scalars as the caller lists them. */
 export interface RawKernel {
   readonly kind: 'routine';
@@ -229,5 +262,16 @@ export interface Rows {
   readonly estimate: Estimate;
 }
 
-export type Routine = Matmul | Products | Attention | Sort | TopK | Scan | Scatter | Rows | RawKernel;
+export type Routine =
+  | Matmul
+  | Products
+  | Attention
+  | Sort
+  | TopK
+  | Scan
+  | Scatter
+  | Compact
+  | Fourier
+  | Rows
+  | RawKernel;
 export type RoutineOp = Routine['op'];

@@ -2,12 +2,15 @@
 
 import { environment } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
+import type { Device } from '../devices/device.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
-import { patternRoutines } from '../graph/plan.ts';
+import type { Patterns } from '../graph/patterns.ts';
+import { patternRoutines, selectionRoutines } from '../graph/plan.ts';
+import type { RoutineOp } from '../kernel/kernel.ts';
 import { announce } from './announce.ts';
 import type { DeviceOptions } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
@@ -80,8 +83,7 @@ async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
     const governor = await createGovernor(devices, { memory, recovery, forbids, changed }, host.ledger, events);
     recordSites(host, memory, governor.monitor);
     const choosing = devices.length > 1 ? routed.router : null;
-    const joins = devices.some((d) => patternRoutines.some((r) => d.caps.routines.has(r)));
-    const patterns = joins ? (await import('../graph/patterns.ts')).patterns : null;
+    const patterns = await patternsOf(devices);
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events, patterns);
     const spans = new Spans(governor.places, events);
     const dispatch = new Dispatch(events, host.ledger, spans);
@@ -101,6 +103,13 @@ async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
     await Promise.all(devices.map(closeQuietly));
     throw e;
   }
+}
+
+/** The patterns of ops that one of the devices computes as one; what no device can use is not loaded. */
+async function patternsOf(devices: readonly Device[]): Promise<Patterns | null> {
+  const has = (list: readonly RoutineOp[]): boolean => devices.some((d) => list.some((r) => d.caps.routines.has(r)));
+  if (has(patternRoutines)) return (await import('../graph/patterns.ts')).patterns;
+  return has(selectionRoutines) ? (await import('../graph/selections.ts')).selections : null;
 }
 
 /** Small uploads stay in memory as long as something may have to be computed from them again, even if they were disposed. */

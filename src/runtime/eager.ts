@@ -77,9 +77,12 @@ export class EagerPrograms {
     if (sources.length !== last.kinds.length || node.check !== null || numberKind(node) !== last.number) return null;
     if (last.epoch !== epoch || executable.generation !== place.generation) return null;
     if (last.wanted !== want.wanted || last.op !== want.op || (want !== anywhere && !suits(want, place))) return null;
-    const buffers: (DeviceBuffer | undefined)[] = [];
+    const { plan } = executable;
+    // Of the length that they will have: a list that grows takes room for many more.
+    const buffers = new Array<DeviceBuffer | undefined>(plan.leaves + plan.made.length);
     let scalars: number[] | null = last.number === launchScalar ? [node.value as number] : null;
     let reach = 0;
+    let leaves = 0;
     for (let i = 0; i < sources.length; i++) {
       const source = sources[i]!;
       const { storage } = source;
@@ -95,10 +98,11 @@ export class EagerPrograms {
       if (storage.checks || storage.pin || storage.lent) return null;
       storage.use(now);
       if (source.reach > reach) reach = source.reach;
-      buffers.push(storage.buffer!);
+      // What stands twice is one argument of the launch.
+      if (last.twice && i > 0) continue;
+      buffers[leaves++] = storage.buffer!;
     }
     if (last.twice !== (sources.length === 2 && sources[0] === sources[1])) return null;
-    if (last.twice) buffers.pop();
     executable.decision = last.decision;
     this.buffers = buffers;
     this.scalars = scalars ?? none;

@@ -6,10 +6,12 @@ import type { Mark } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { Forgotten } from '../governor/memory/forgotten.ts';
+import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { restorable } from '../governor/recovery/revive.ts';
 import { dropHandle } from '../graph/holding.ts';
 import type { Node } from '../graph/node.ts';
+import type { RoutineOp } from '../kernel/kernel.ts';
 import type { Handle, TensorHost } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
@@ -48,6 +50,8 @@ export class RuntimeHost implements TensorHost {
   #open: Open | null = null;
   #keys = 0;
   #places: readonly Place[] = [];
+  /** What every device has. */
+  #routines: ReadonlySet<RoutineOp> = new Set();
 
   constructor(settings: HostSettings, events: Emitter, scopes: ScopeStore) {
     this.#settings = settings;
@@ -63,6 +67,8 @@ export class RuntimeHost implements TensorHost {
     const parts = { recovery, settings: this.#settings, ledger: this.ledger, events: this.#events, forgotten };
     this.#open = { engine, recovery, transfers: new Transfers(engine, parts) };
     this.#places = places;
+    const [first, ...others] = places.map((p) => p.caps.routines);
+    this.#routines = new Set([...(first ?? [])].filter((r) => others.every((o) => o.has(r))));
     this.lifetime.opened(places);
   }
 
@@ -76,6 +82,10 @@ export class RuntimeHost implements TensorHost {
       fix: `Open devices are ${this.#places.map((p) => p.id).join(', ')}; rt.devices() tells why others are not.`,
       where,
     });
+  }
+
+  everywhere(routine: RoutineOp): boolean {
+    return this.#routines.has(routine);
   }
 
   close(): void {
@@ -165,10 +175,8 @@ export class RuntimeHost implements TensorHost {
     return this.#opened().transfers.readSync(node, this.want(toHostNow));
   }
 
-  read(node: Node, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
-    // Not an async function: passing a promise on through one takes as long as the read of a small tensor.
-    if (!this.#open) return Promise.reject(closed('runtime'));
-    return this.#open.transfers.read(node, this.want(toHost), signal, into);
+  read(node: Node, signal?: AbortSignal, into?: Uint8Array): Maybe<TypedArray> {
+    return this.#opened().transfers.read(node, this.want(toHost), signal, into);
   }
 
   upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null, keep = true): Node {

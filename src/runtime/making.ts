@@ -30,6 +30,15 @@ export interface UploadOptions<D extends DType = DType> extends TensorOptions<D>
 /** Options that name a dtype. */
 type UploadAs<D extends DType> = UploadOptions<D> & { readonly dtype: D };
 
+/** Numbers that may be left out, and options behind them. */
+type Rest<D extends DType> = readonly (number | TensorOptions<D> | undefined)[];
+
+/** The numbers, and the options: they come last, in place of the numbers that were left out. */
+function optionsLast<D extends DType>(rest: Rest<D>): [numbers: (number | undefined)[], options: TensorOptions<D>] {
+  const options = rest.find((r) => typeof r === 'object');
+  return [rest.filter((r) => typeof r !== 'object'), options ?? {}];
+}
+
 export abstract class TensorMaking {
   /** For the runtime's own parts. */
   protected readonly host: RuntimeHost;
@@ -134,15 +143,20 @@ export abstract class TensorMaking {
    * Evenly spaced values below `stop`. Without a dtype: i32 if that holds all of them, i64 if they are other whole numbers,
    * else f32.
    * @example rt.arange(1, 4) // → [1, 2, 3]
+   * @example rt.arange(2, { dtype: 'f32' }) // → [0, 1]
    */
   arange<D extends DType = 'i32' | 'f32'>(
     start: number,
     stop?: number,
-    step = 1,
-    options: TensorOptions<D> = {},
-  ): Tensor<D> {
+    step?: number,
+    options?: TensorOptions<D>,
+  ): Tensor<D>;
+  arange<D extends DType>(start: number, stop: number, options: TensorOptions<D>): Tensor<D>;
+  arange<D extends DType>(stop: number, options: TensorOptions<D>): Tensor<D>;
+  arange<D extends DType>(start: number, ...rest: Rest<D>): Tensor<D> {
+    const [[stop, step = 1], { dtype }] = optionsLast(rest);
     const [from, to] = stop === undefined ? [0, start] : [start, stop];
-    return this.made(arange(from, to, step, options.dtype));
+    return this.made(arange(from, to, step, dtype));
   }
 
   /**
@@ -162,24 +176,35 @@ export abstract class TensorMaking {
    * Ones on diagonal k.
    * @example rt.eye(2) // → [[1, 0], [0, 1]]
    */
-  eye<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.made(eye(rows, columns, k, options.dtype ?? 'f32'));
+  eye<D extends DType = 'f32'>(rows: number, columns?: number, k?: number, options?: TensorOptions<D>): Tensor<D>;
+  eye<D extends DType>(rows: number, columns: number, options: TensorOptions<D>): Tensor<D>;
+  eye<D extends DType>(rows: number, options: TensorOptions<D>): Tensor<D>;
+  eye<D extends DType>(rows: number, ...rest: Rest<D>): Tensor<D> {
+    const [[columns = rows, k = 0], { dtype = 'f32' as D }] = optionsLast(rest);
+    return this.made(eye(rows, columns, k, dtype));
   }
 
   /**
    * Ones on and below diagonal k.
    * @example rt.tri(2) // → [[1, 0], [1, 1]]
    */
-  tri<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.made(tri(rows, columns, k, options.dtype ?? 'f32'));
+  tri<D extends DType = 'f32'>(rows: number, columns?: number, k?: number, options?: TensorOptions<D>): Tensor<D>;
+  tri<D extends DType>(rows: number, columns: number, options: TensorOptions<D>): Tensor<D>;
+  tri<D extends DType>(rows: number, options: TensorOptions<D>): Tensor<D>;
+  tri<D extends DType>(rows: number, ...rest: Rest<D>): Tensor<D> {
+    const [[columns = rows, k = 0], { dtype = 'f32' as D }] = optionsLast(rest);
+    return this.made(tri(rows, columns, k, dtype));
   }
 
   /**
    * The position along an axis, at every position of a shape.
    * @example rt.iota([2, 2], 1) // → [[0, 1], [0, 1]]
    */
-  iota<D extends DType = 'i32'>(shape: Shape, axis = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.made(iota(shape, axis, options.dtype ?? 'i32'));
+  iota<D extends DType = 'i32'>(shape: Shape, axis?: number, options?: TensorOptions<D>): Tensor<D>;
+  iota<D extends DType>(shape: Shape, options: TensorOptions<D>): Tensor<D>;
+  iota<D extends DType>(shape: Shape, ...rest: Rest<D>): Tensor<D> {
+    const [[axis = 0], { dtype = 'i32' as D }] = optionsLast(rest);
+    return this.made(iota(shape, axis, dtype));
   }
 
   /**

@@ -46,7 +46,9 @@ export const runtimeKinds = kindTable({
 const upload = '{dtype:dtype,device:text,keep:flag}';
 const made = 'options:{dtype:dtype}?';
 const kernel = "options:{border:'wrap'|'zero'|'clamp',name:text,inPlace:number}?";
-const matrix = `rows:number columns:number? k:number? ${made}`;
+// Options may stand in the place of numbers that are left out.
+const options = 'options:{dtype:dtype}';
+const matrix = `rows:number columns:number? k:number? ${made} or rows:number columns:number ${options} or rows:number ${options}`;
 const join = 'tensors:tensor[] axis:number?';
 
 export const makingSignatures: Readonly<Record<string, string>> = {
@@ -56,10 +58,10 @@ export const makingSignatures: Readonly<Record<string, string>> = {
   full: `shape:shape value:scalar ${made}`,
   'zerosLike onesLike': `like:tensor ${made}`,
   fullLike: `like:tensor value:scalar ${made}`,
-  arange: `start:number stop:number? step:number? ${made}`,
+  arange: `start:number stop:number? step:number? ${made} or start:number stop:number ${options} or stop:number ${options}`,
   linspace: `start:number stop:number count:number ${made}`,
   'eye tri': matrix,
-  iota: `shape:shape axis:number? ${made}`,
+  iota: `shape:shape axis:number? ${made} or shape:shape ${options}`,
   where: 'condition:tensor a:operand b:operand # Positions of what is true: await mask.nonzero().',
   'concat concatenate stack': join,
   einsum: 'spec:text ...operands:tensor',

@@ -5,7 +5,7 @@
 
 import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
-import type { Mark } from '../devices/device.ts';
+import type { Device, DeviceBuffer, Mark } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { DeviceLost, OutOfMemory } from '../errors.ts';
 import { lent } from '../governor/memory/errors.ts';
@@ -57,6 +57,9 @@ interface Reading {
   readonly node: Node;
   readonly signal: AbortSignal | undefined;
   readonly into: Uint8Array | undefined;
+  /** When it began, and the line that reads, if somebody wants to know. */
+  readonly start: number;
+  readonly line: string;
   /** Where the bytes are read, once they are computed. */
   place: Place | null;
   /** What had to be computed first. */
@@ -145,9 +148,7 @@ export class Transfers {
     if (!counts && !this.#settings.development && !this.#listening) {
       this.#ledger.waits++;
       place.waits++;
-      return (
-        device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
-      );
+      return elements(device, buffer, node);
     }
     const start = performance.now();
     const bytes = device.readSync!(buffer, 0, length);
@@ -156,7 +157,7 @@ export class Transfers {
     return typed(bytes, node.dtype);
   }
 
-  readonly #readingLater: Work<Reading, Want, Maybe<Uint8Array>> = {
+  readonly #readingLater: Work<Reading, Want, Maybe<TypedArray>> = {
     what: 'read',
     run: (reading, want, failures) => {
       const { node, signal } = reading;
@@ -177,36 +178,54 @@ export class Transfers {
     },
   };
 
-  async read(node: Node, want: Want, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
+  /** The elements as stored, or `into`, or a promise of that: what is there at once costs no turn of the queue. */
+  read(node: Node, want: Want, signal?: AbortSignal, into?: Uint8Array): Maybe<TypedArray> {
     const line = this.#line();
     const start = performance.now();
-    const reading: Reading = { node, signal, into, place: null, ran: null };
+    const reading: Reading = { node, signal, into, line, start, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     addUse(node);
     if (node.storage?.spare) node.storage.spare.used = true;
     try {
-      const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
-      const now = this.#waited(reading.place, start, line);
-      if (reading.ran) this.#engine.feedback.call(reading.ran, now - start);
-      const pause = this.#forgotten.pause(now);
-      if (pause) await pause;
-      return bytes;
+      const data = this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
+      const pause = data instanceof Promise ? null : this.#haveRead(reading);
+      return data instanceof Promise || pause ? this.#awaited(reading, data, pause) : data;
     } finally {
       dropUse(node);
     }
   }
 
-  /** The bytes where nothing has to be waited for and nobody wants to know more; null elsewhere. */
-  #readAtOnce(reading: Reading): Uint8Array | null {
+  /** The rest of a read that has to be waited for. */
+  async #awaited(reading: Reading, data: Maybe<TypedArray>, pause: Promise<void> | null): Promise<TypedArray> {
+    addUse(reading.node);
+    try {
+      const read = await data;
+      const last = data instanceof Promise ? this.#haveRead(reading) : pause;
+      if (last) await last;
+      return read;
+    } finally {
+      dropUse(reading.node);
+    }
+  }
+
+  /** The elements are there; what the call should still wait for. */
+  #haveRead({ place, start, line, ran }: Reading): Promise<void> | null {
+    const now = this.#waited(place, start, line);
+    if (ran) this.#engine.feedback.call(ran, now - start);
+    return this.#forgotten.pause(now);
+  }
+
+  /** The elements where nothing has to be waited for and nobody wants to know more; null elsewhere. */
+  #readAtOnce(reading: Reading): TypedArray | null {
     const { node, signal, into } = reading;
     const storage = node.storage!;
     const { place, buffer } = storage;
     if (!place || place.mortal || signal || into || storage.checks || storage.lent) return null;
     if (this.#events.heard.download || !place.device.readSync) return null;
     reading.place = place;
-    const bytes = place.device.readSync(buffer!, 0, node.size * byteSize(node.dtype));
+    const data = elements(place.device, buffer!, node);
     this.#recovery.succeeded(place);
-    return bytes;
+    return data;
   }
 
   /** `computing`: the value is on its way. */
@@ -215,7 +234,7 @@ export class Transfers {
     want: Want,
     failures: number,
     computing: Promise<Executable | null> | null,
-  ): Promise<Uint8Array> {
+  ): Promise<TypedArray> {
     const { node, signal, into } = reading;
     let coming = computing;
     for (let losses = 0; ; losses++) {
@@ -232,7 +251,7 @@ export class Transfers {
     reading.place = place;
     const bytes = await this.#readLater(node, signal, into);
     if (place) this.#recovery.succeeded(place);
-    return bytes;
+    return into ? bytes : typed(bytes, node.dtype);
   }
 
   async #readLater(node: Node, signal: AbortSignal | undefined, into: Uint8Array | undefined): Promise<Uint8Array> {
@@ -403,6 +422,10 @@ export class Transfers {
     this.#events.emit('wait', { device, start, ms, line, why: 'flush' });
   }
 }
+
+/** What a node holds, from a device that is read synchronously. */
+const elements = (device: Device, buffer: DeviceBuffer, { dtype, size }: Node): TypedArray =>
+  device.readTyped?.(buffer, dtype, 0, size) ?? typed(device.readSync!(buffer, 0, size * byteSize(dtype)), dtype);
 
 /** The place from which bytes are read synchronously, if there is one. */
 function readable(storage: Storage): Place | null {

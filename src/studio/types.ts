@@ -174,7 +174,7 @@ export interface BatchView {
   readonly meanSize: number | null;
   /** The largest batch that was allowed last. */
   readonly limit: number | null;
-  /** Over the last ten seconds; null if no batch has ended since somebody looks. */
+  /** Over the last ten seconds; null if no batch has ended since somebody began to look. */
   readonly itemsPerSecond: number | null;
   readonly operations: readonly {
     readonly operation: string;
@@ -193,7 +193,7 @@ export interface BatchView {
     readonly ms: number;
     readonly device: string | null;
   }[];
-  /** What an item took in batches of each size, since somebody looks. */
+  /** What an item took in batches of each size, since somebody began to look. */
   readonly sizes: readonly {
     readonly operation: string;
     readonly items: number;
@@ -228,7 +228,7 @@ export interface Latency {
   readonly max: number;
 }
 
-/** One field. What it did is known since somebody looks. */
+/** One field. What it did is known since somebody began to look. */
 export interface FieldView {
   readonly name: string;
   readonly device: string;
@@ -236,6 +236,8 @@ export interface FieldView {
   readonly disposed: boolean;
   readonly cells: readonly [number, number, number];
   readonly channels: number;
+  /** Of its tensors; 0 once it was disposed of. */
+  readonly bytes: number;
   readonly sensorDim: number;
   readonly motorDim: number;
   /** Since it was made. */

@@ -30,12 +30,18 @@ export const runningCount = (flags: Node): Node =>
 export const elementAt = (row: Node, at: number): Node =>
   makeNode('slice', row.dtype, [1], [row], nodeArgs.slice([at], [1]));
 
+const atAnyPlace = nodeArgs.scatter('set', 0, false);
+
 /** A row of `n` elements in which each of `values` is at its position; what has no place goes to position `n`, and is dropped. */
-export function placed(values: Node, at: Node, n: number): Node {
+export function placed(values: Node, at: Node, n: number, how = atAnyPlace): Node {
   const base = filled(values.dtype, 0, [n + 1]);
-  const all = makeNode('scatter', values.dtype, [n + 1], [base, at, values], nodeArgs.scatter('set', 0, false));
+  const all = makeNode('scatter', values.dtype, [n + 1], [base, at, values], how);
   return makeNode('slice', values.dtype, [n], [all], nodeArgs.slice([0], [1]));
 }
+
+/** The `n` values with true flags, in order. `ranks`: how many true flags come before each. Devices that can do so at once need no ranks. */
+export const packed = (values: Node, flags: Node, ranks: Node, n: number): Node =>
+  placed(values, alu('where', flags, ranks, constant('i32', n)), n, nodeArgs.packing);
 
 /** The positions of true flags in a row, in order, as `make` holds them. Waits for their number. */
 export async function positionsOf<T>(host: TensorHost, flags: Node, make: (positions: Node) => T): Promise<T> {
@@ -48,7 +54,7 @@ export async function positionsOf<T>(host: TensorHost, flags: Node, make: (posit
   try {
     const n = await wholeNumber(host, elementAt(counts, size - 1));
     const rank = alu('sub', counts, constant('i32', 1));
-    return make(placed(counting(size), alu('where', flags, rank, constant('i32', n)), n));
+    return make(packed(counting(size), flags, rank, n));
   } finally {
     dropHandle(flags);
     dropHandle(counts);
@@ -57,6 +63,6 @@ export async function positionsOf<T>(host: TensorHost, flags: Node, make: (posit
 
 /** The only element of an i32 node. Waits. */
 export async function wholeNumber(host: TensorHost, node: Node): Promise<number> {
-  const bytes = await host.read(node);
-  return new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true);
+  const [value] = (await host.read(node)) as Int32Array;
+  return value!;
 }

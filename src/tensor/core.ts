@@ -12,7 +12,7 @@ import type { Ints } from '../graph/intern.ts';
 import type { Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
 import type { TensorHost } from './host.ts';
-import { toHostArray, typed, widen } from './host-array.ts';
+import { toHostArray, widen } from './host-array.ts';
 import { jsonNumber, printed } from './print.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -220,13 +220,16 @@ export abstract class TensorCore<D extends DType = DType> {
   async data(options: ReadOptions<HostArrays[D]> = {}): Promise<HostArrays[D]> {
     const node = this.node;
     const { into, signal } = options;
-    if (into === undefined)
-      return toHostArray(typed(await this.#host.read(node, signal), node.dtype), node.dtype) as HostArrays[D];
+    if (into === undefined) {
+      const read = this.#host.read(node, signal);
+      const stored = read instanceof Promise ? await read : read;
+      return toHostArray(stored, node.dtype) as HostArrays[D];
+    }
     const plain = !widen[node.dtype];
     checkTarget(into, node);
     const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
     const raw = await this.#host.read(node, signal, plain ? bytes : undefined);
-    if (!plain) (into as Float32Array).set(toHostArray(typed(raw, node.dtype), node.dtype) as Float32Array);
+    if (!plain) (into as Float32Array).set(toHostArray(raw, node.dtype) as Float32Array);
     return into;
   }
 
@@ -244,7 +247,8 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (await rt.tensor([1]).bytes()).length // → 4
    */
   async bytes(options: WaitOptions = {}): Promise<Uint8Array> {
-    return this.#host.read(this.node, options.signal);
+    const { buffer, byteOffset, byteLength } = await this.#host.read(this.node, options.signal);
+    return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
   }
 
   /**

@@ -8,7 +8,8 @@ import { shown } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, promote } from '../base/dtype.ts';
 import { normalizeAxis, type Shape, sameShape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import type { Node } from '../graph/node.ts';
+import { makeNode, type Node } from '../graph/node.ts';
+import { transformed } from '../kernel/fourier.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { filled } from './compact.ts';
 import type { TensorHost } from './host.ts';
@@ -60,9 +61,31 @@ class Transform {
   rows(x: Pair, sign: number): Whole {
     const [count, n] = x[0].shape.values as readonly [number, number];
     if (n === 1) return [x[0], x[1] ?? filled(this.#dtype, 0, [count, n])];
+    if (this.takes(count, n)) return this.#routine(x, n, sign);
     const a = divisor(n);
     if (n <= dense && (a === 1 || a === n || n <= largest)) return this.#matrix(x, n, sign);
     return a === 1 ? this.#convolved(x, n, sign) : this.#split(x, a, n / a, sign);
+  }
+
+  /** The first `frequencies` of each row by the devices' own transform, which is forwards: backwards it is that of exchanged parts. */
+  #routine([real, imag]: Pair, frequencies: number, sign: number): Whole {
+    const [count] = real.shape.values as readonly [number, number];
+    const [a, b] = imag && sign > 0 ? [imag, real] : [real, imag];
+    const made = makeNode('fourier', this.#dtype, [2, count, frequencies], b ? [a, b] : [a]);
+    const part = (i: number): Node =>
+      reshape(strided(made, [i, 0, 0], [1, 1, 1], [1, count, frequencies]), [count, frequencies]);
+    if (sign < 0) return [part(0), part(1)];
+    return imag ? [part(1), part(0)] : [part(0), alu('neg', part(1))];
+  }
+
+  /** Whether devices have a transform of their own for these rows. */
+  takes(count: number, n: number): boolean {
+    return count > 0 && this.#host.everywhere('fourier') && transformed(n);
+  }
+
+  /** The first half of the frequencies of real rows of even length that devices take. */
+  halves(x: Node): Whole {
+    return this.#routine([x, null], x.shape.values[1]! / 2 + 1, -1);
   }
 
   /**
@@ -169,21 +192,45 @@ function typeOf([real, imag]: Pair, where: string): DType {
   return floatFor(imag ? promote(real.dtype, imag.dtype) : real.dtype);
 }
 
+/** An axis as the last of rows, and rows of any length back in its place. */
+function rowsOf(
+  x: Node,
+  axis: number,
+  where: string,
+): { readonly rows: Shape; readonly order: readonly number[]; back(t: Node): Node } {
+  const shape = x.shape.values;
+  const at = normalizeAxis(axis, shape.length, where);
+  if (shape[at] === 0) throw nothing(shape, at, where);
+  const order = [...shape.keys()].filter((i) => i !== at).concat(at);
+  const others = order.slice(0, -1).map((i) => shape[i]!);
+  const inverse = [...shape.keys()].map((i) => order.indexOf(i));
+  const back = (t: Node): Node => permute(reshape(t, [...others, t.shape.values[1]!]), inverse);
+  return { rows: [sizeOf(others), shape[at]!], order, back };
+}
+
 /** The transform of an axis; backwards it is divided by the length. */
 export function fourierNodes(host: TensorHost, x: Pair, axis: number, inverse: boolean, where: string): Whole {
   const type = typeOf(x, where);
-  const shape = x[0].shape.values;
-  const at = normalizeAxis(axis, shape.length, where);
-  const n = shape[at]!;
-  if (n === 0) throw nothing(shape, at, where);
+  const { rows, order, back } = rowsOf(x[0], axis, where);
   const wide = accumulatorFor(type);
-  const order = [...shape.keys()].filter((i) => i !== at).concat(at);
-  const last = order.map((i) => shape[i]!);
-  const rows = each(x, (t) => reshape(permute(cast(t, wide), order), [sizeOf(last.slice(0, -1)), n]));
-  const made = new Transform(host, wide).rows(rows, inverse ? 1 : -1);
-  const scale = inverse && n > 1 ? constant(wide, 1 / n) : null;
-  const back = [...shape.keys()].map((i) => order.indexOf(i));
-  return both(made, (t) => cast(permute(reshape(scale ? times(t, scale) : t, last), back), type));
+  const flat = each(x, (t) => reshape(permute(cast(t, wide), order), rows));
+  const made = new Transform(host, wide).rows(flat, inverse ? 1 : -1);
+  const scale = inverse && rows[1]! > 1 ? constant(wide, 1 / rows[1]!) : null;
+  return both(made, (t) => cast(back(scale ? times(t, scale) : t), type));
+}
+
+/** The first half of the frequencies of an axis of real values. */
+export function realFourierNodes(host: TensorHost, x: Node, axis: number, where: string): Whole {
+  const type = typeOf([x, null], where);
+  const { rows, order, back } = rowsOf(x, axis, where);
+  const [count, n] = rows as readonly [number, number];
+  const wide = accumulatorFor(type);
+  const transform = new Transform(host, wide);
+  if (n % 2 === 0 && transform.takes(count, n)) {
+    const made = transform.halves(reshape(permute(cast(x, wide), order), rows));
+    return both(made, (t) => cast(back(t), type));
+  }
+  return both(fourierNodes(host, [x, null], axis, false, where), (t) => firstOf(t, axis, Math.floor(n / 2) + 1, where));
 }
 
 /** The frequencies of a real signal of so many values, from the first half of them. */
@@ -211,7 +258,7 @@ export function hermitian(half: Pair, axis: number, length: number, where: strin
 }
 
 /** The first `count` elements of an axis. */
-export function firstOf(x: Node, axis: number, count: number, where: string): Node {
+function firstOf(x: Node, axis: number, count: number, where: string): Node {
   const shape = x.shape.values;
   const at = normalizeAxis(axis, shape.length, where);
   const zeros = shape.map(() => 0);

@@ -3,6 +3,7 @@
 import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { Node } from '../graph/node.ts';
+import type { RoutineOp } from '../kernel/kernel.ts';
 
 /** A tensor as its runtime sees it. */
 export interface Handle {
@@ -28,8 +29,8 @@ export interface TensorHost {
   compute(nodes: readonly Node[]): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;
-  /** The bytes in storage form; with `into`, which is as long, always in that. */
-  read(node: Node, signal?: AbortSignal | undefined, into?: Uint8Array): Promise<Uint8Array>;
+  /** The elements as stored, or a promise of them; their bytes in `into`, if that is given, which is as long. */
+  read(node: Node, signal?: AbortSignal | undefined, into?: Uint8Array): TypedArray | Promise<TypedArray>;
   /** The bytes go to a device and nowhere else; programs that read the node run there from then on. */
   move(node: Node, device: string, signal?: AbortSignal | undefined): Promise<void>;
   /** The bytes went with a lost device, and nothing is left to make them from. */
@@ -39,4 +40,6 @@ export interface TensorHost {
   /** The next of the keys from which random numbers are drawn where no seed is given. */
   nextKey(): number;
   checkOpen(where: string): void;
+  /** Whether every device of the runtime has a routine: what is made of it can be computed wherever it is placed. */
+  everywhere(routine: RoutineOp): boolean;
 }

@@ -3,7 +3,7 @@
 import type { DType } from '../base/dtype.ts';
 import { normalizeAxis } from '../base/shape.ts';
 import type { FloatOf } from './arithmetic.ts';
-import { firstOf, fourierNodes, hermitian } from './fourier.ts';
+import { fourierNodes, hermitian, realFourierNodes } from './fourier.ts';
 import { Segments } from './segments.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -42,10 +42,7 @@ export abstract class Transforms<D extends DType = DType> extends Segments<D> {
    * @example rt.tensor([1, 2, 3, 4]).rfft().imag // → [0, 2, 0]
    */
   rfft({ axis = -1 }: FourierOptions = {}): Complex<FloatOf<D>> {
-    const [real, imag] = fourierNodes(this.host, [this.node, null], axis, false, 'rfft');
-    const n = this.shape[normalizeAxis(axis, this.rank, 'rfft')]!;
-    const count = Math.floor(n / 2) + 1;
-    return complexOf(this.makeAll([real, imag].map((part) => firstOf(part, axis, count, 'rfft'))));
+    return complexOf(this.makeAll(realFourierNodes(this.host, this.node, axis, 'rfft')));
   }
 
   /**

@@ -19,6 +19,8 @@ export interface BackendReport {
   readonly routed: Readonly<Record<string, number>>;
   /** Kernels that were asked for and that nothing could run. */
   readonly missing: readonly string[];
+  /** What is wrong though it works: packages of different versions. */
+  readonly warnings: readonly string[];
   /** Turns of calls that came again and that one program computed, without their ops being put together anew. */
   readonly repeated: number;
   /** Results that wait to be computed. */
@@ -55,7 +57,7 @@ export class TfjsBackend {
   }
 
   report(): BackendReport {
-    const { rt, native, routed, missing, repeated } = this.#session;
+    const { rt, native, routed, missing, warnings, repeated } = this.#session;
     const ran = new Map([...native].flatMap(([k, { times }]) => (times > 0 ? [[k, times] as const] : [])));
     const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
     const current = this.#current();
@@ -65,6 +67,7 @@ export class TfjsBackend {
       ran: counts(ran),
       routed: counts(routed),
       missing: [...missing],
+      warnings: [...warnings],
       repeated,
       pendingOps: current?.pending.size ?? 0,
       numDataIds: current?.numDataIds() ?? 0,

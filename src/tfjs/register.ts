@@ -7,6 +7,7 @@ import {
   ArgumentError,
   argumentKinds,
   createRuntime,
+  nextTurn,
   type Runtime,
   type RuntimeOptions,
   runtimeOptions,
@@ -137,9 +138,10 @@ async function open(tf: Tf, name: string, options: BackendOptions): Promise<Open
     tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, session, routed) });
   }
   if (cpu && cpu.version_cpu !== tf.version_core) {
-    session.events.emit('warning', {
-      message: `@tensorflow/tfjs-backend-cpu is ${cpu.version_cpu}, the core is ${tf.version_core}: use one version`,
-    });
+    const message = `@tensorflow/tfjs-backend-cpu is ${cpu.version_cpu}, the core is ${tf.version_core}: use one version`;
+    session.warnings.push(message);
+    // Nobody can listen before the backend is there.
+    nextTurn(() => session.events.emit('warning', { message }));
   }
   return { backend, tell: () => tf.registerBackend(name, make, priority) };
 }

@@ -34,6 +34,8 @@ export class Session {
   readonly routed = new Map<string, number>();
   /** Kernels that were asked for and that nothing can run. */
   readonly missing = new Set<string>();
+  /** What is wrong though it works. */
+  readonly warnings: string[] = [];
   /** The calls that the program made so far. */
   readonly steps = new StepTree();
   /** Turns that a program of an earlier one computed. */

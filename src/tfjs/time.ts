@@ -1,10 +1,11 @@
 // How long kernels take: by the device's own timestamps where it gave some, else until the work was done, as TF.js's CPU
 // backend has it.
 
-import type { Runtime } from '../index.ts';
+import { ForgeError, type Runtime } from '../index.ts';
 
 export interface KernelTime {
-  kernelMs: number;
+  /** Or why it is not known. */
+  kernelMs: number | { readonly error: string };
   wallMs: number;
   getExtraProfileInfo?(): string;
 }
@@ -49,8 +50,16 @@ export async function timeOf(rt: Runtime, work: () => void, flush: () => void): 
       wallMs,
       getExtraProfileInfo: () => names.join(', '),
     };
+  } catch (e) {
+    if (!isClosed(e)) throw e;
+    // TF.js's debug mode leaves these promises alone: one that fails because the program has ended would end it as a crash.
+    return { kernelMs: { error: e.message }, wallMs: performance.now() - start };
   } finally {
     for (const end of stop) end();
-    await rt.spans(false);
+    await rt.spans(false).catch((e: unknown) => {
+      if (!isClosed(e)) throw e;
+    });
   }
 }
+
+const isClosed = (e: unknown): e is ForgeError => e instanceof ForgeError && e.code === 'RUNTIME_CLOSED';

@@ -24,7 +24,7 @@ async function heap(): Promise<number> {
 
 it('keeps few programs, signatures and shapes', { timeout: 900_000 }, async () => {
   const rt = await runtime();
-  const count = all ? 100_000 : 6_000;
+  const count = all ? 100_000 : 3_000;
   const f = rt.compile((x: Tensor, n: number) => x.expand([n, 1]).add(1).sum());
   const run = async (from: number, to: number): Promise<void> => {
     for (let n = from; n < to; n++) {
@@ -46,12 +46,14 @@ it('keeps few programs, signatures and shapes', { timeout: 900_000 }, async () =
 it('keeps the tuples that were used last, and never gives an id twice', () => {
   const seen = new Map<number, string>();
   const usual = internInts([3, 5, 7]);
+  let twice = 0;
   for (let i = 0; i < 200_000; i++) {
     const ints = internInts([i, i + 1]);
-    expect(seen.has(ints.id)).toBe(false);
+    if (seen.has(ints.id)) twice++;
     seen.set(ints.id, '');
     if (i % 1000 === 0) expect(internInts([3, 5, 7])).toBe(usual);
   }
+  expect(twice).toBe(0);
   expect(internInts([0, 1]).values).toEqual([0, 1]);
   expect(internInts([])).toBe(internInts([]));
 });

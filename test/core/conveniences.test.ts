@@ -2,7 +2,7 @@
 
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRuntime, type Runtime } from '../../src/index.ts';
+import { ArgumentError, createRuntime, type Runtime } from '../../src/index.ts';
 
 let rt: Runtime;
 beforeAll(async () => {
@@ -106,5 +106,39 @@ describe('a sum of bools', () => {
     expect([mask.cumsum().dtype, ...mask.cumsum().dataSync()]).toEqual(['i32', 0, 1, 2]);
     expect([mask.prod().dtype, mask.mean().dtype]).toEqual(['i32', 'f32']);
     expect(rt.tensor([1, 2], { dtype: 'i32' }).sum().dtype).toBe('i64');
+  });
+});
+
+describe('options in place of numbers that are left out', () => {
+  it('give ranges, positions and matrices their dtype', async () => {
+    const made = [
+      rt.arange(3, { dtype: 'f32' }),
+      rt.arange(1, 3, { dtype: 'f64' }),
+      rt.arange(0, 1, 0.5, { dtype: 'f16' }),
+      rt.arange(2, undefined, undefined, { dtype: 'i64' }),
+      rt.eye(2, { dtype: 'i32' }),
+      rt.eye(1, 2, { dtype: 'bool' }),
+      rt.tri(2, { dtype: 'u8' }),
+      rt.iota([2, 1], { dtype: 'f32' }),
+    ];
+    expect(made.map((t) => t.dtype)).toEqual(['f32', 'f64', 'f16', 'i64', 'i32', 'bool', 'u8', 'f32']);
+    expect(await Promise.all(made.map((t) => t.array()))).toEqual([
+      [0, 1, 2],
+      [1, 2],
+      [0, 0.5],
+      [0n, 1n],
+      [
+        [1, 0],
+        [0, 1],
+      ],
+      [[true, false]],
+      [
+        [1, 0],
+        [1, 1],
+      ],
+      [[0], [1]],
+    ]);
+    expect(() => rt.arange(3, { dtyp: 'f32' } as never)).toThrow(ArgumentError);
+    expect(() => rt.arange(3, { dtype: 'f32' } as never, 1)).toThrow(ArgumentError);
   });
 });

@@ -1,10 +1,29 @@
 // Transforms of lengths that take several steps, of one row and of several, against sums written out.
 
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Device } from '../../src/devices/device.ts';
 import { createRuntime, type DType } from '../../src/index.ts';
 
-const rt = await createRuntime({ devices: ['cpu'] });
-afterAll(() => rt.close());
+/** A device without transforms of its own, as GPUs are: they become products with matrices. */
+const withoutTransforms = (device: Device): Device => {
+  const routines = new Set([...device.caps.routines].filter((r) => r !== 'fourier'));
+  const caps = { ...device.caps, routines };
+  return new Proxy(device, {
+    get(target, key) {
+      if (key === 'caps') return caps;
+      const found = Reflect.get(target, key, target) as unknown;
+      return typeof found === 'function' ? found.bind(target) : found;
+    },
+  });
+};
+
+const own = await createRuntime({ devices: ['cpu'] });
+const products = await createRuntime({ devices: ['cpu'], wrap: withoutTransforms });
+afterAll(() => Promise.all([own.close(), products.close()]));
+const ways = [
+  ['by the device', own],
+  ['by products', products],
+] as const;
 
 const value = (i: number): number => Math.sin(i * i + 1) * 3 - 1;
 
@@ -24,7 +43,13 @@ function frequency(row: Float64Array, at: number, sign: number): readonly [numbe
 /** Matrix alone, two and three steps, factors that differ, primes above the largest matrix, and products with them. */
 const lengths = [64, 128, 130, 1000, 1024, 4095, 4096, 65_536, 67, 127 * 2, 131 * 8];
 
-describe('transforms', () => {
+it('are computed in two ways, and a runtime says in which', async () => {
+  const text = (rt: typeof own): string => `${rt.explain(rt.tensor([1, 2, 3, 4]).rfft().real)}`;
+  expect(text(own)).toContain('rfft_f32_1x4');
+  expect(text(products)).not.toContain('rfft_f32');
+});
+
+describe.each(ways)('transforms %s', (_, rt) => {
   it.each(lengths)('of %i values are the sums they stand for', async (n) => {
     for (const [dtype, rows, error] of [
       ['f64', 3, 1e-11],
@@ -45,6 +70,46 @@ describe('transforms', () => {
           if (at <= n >> 1) expect(half[row * ((n >> 1) + 1) + at]).toBe(re[row * n + at]);
         }
       }
+    }
+  });
+
+  it('backwards, of real values and down columns are what they stand for', async () => {
+    const [rows, n] = [60, 3];
+    const x = rt.tensor(
+      Float64Array.from({ length: rows * n }, (_, i) => value(i)),
+      [rows, n],
+    );
+    const { real, imag } = x.fft({ axis: 0, inverse: true });
+    const [re, im] = [await real.data(), await imag.data()];
+    const half = await x.rfft({ axis: 0 }).imag.data();
+    for (let column = 0; column < n; column++) {
+      const given = Float64Array.from({ length: rows }, (_, i) => value(i * n + column));
+      for (let at = 0; at < rows; at++) {
+        const [wantRe, wantIm] = frequency(given, at, 1);
+        expect(Number(re[at * n + column])).toBeCloseTo(wantRe / rows, 11);
+        expect(Number(im[at * n + column])).toBeCloseTo(wantIm / rows, 11);
+        if (at <= rows / 2) expect(Number(half[at * n + column])).toBeCloseTo(-wantIm, 10);
+      }
+    }
+  });
+
+  it('of no rows are empty, of one value are that value, and of none are refused', async () => {
+    expect(rt.zeros([0, 8]).rfft().real.shape).toEqual([0, 5]);
+    expect(await rt.zeros([0, 8]).fft().imag.data()).toHaveLength(0);
+    expect(await rt.tensor([7], [1]).fft().real.data()).toEqual(Float32Array.of(7));
+    expect(() => rt.zeros([3, 0]).rfft()).toThrow('axis 1 of [3, 0] has no elements');
+  });
+
+  it('in a compiled function and of f16, f64 and integers', async () => {
+    const spectrum = rt.compile((x: typeof half) => x.rfft().real.mul(2));
+    const half = rt.tensor([1, 2, 3, 4, 5, 6]);
+    for (let i = 0; i < 3; i++) expect(await spectrum(half).data()).toEqual(Float32Array.of(42, -6, -6, -6));
+    for (const dtype of ['f16', 'f64', 'i32'] as const) {
+      const parts = half.cast(dtype).fft();
+      const want = [21, -3, -3, -3, -3, -3];
+      (await parts.real.cast('f64').data()).forEach((v, i) => {
+        expect(Number(v)).toBeCloseTo(want[i]!, 2);
+      });
     }
   });
 

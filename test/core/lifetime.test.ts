@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { createRuntime, DisposedError, OutOfMemory, type Tensor } from '../../src/index.ts';
+import { within } from '../support/time.ts';
 import { countSources, fixture, heldBytes } from './support.ts';
 
 const runtime = fixture();
@@ -276,7 +277,7 @@ describe('close', () => {
       await rt.close();
       // The collector hands pages back in a thread of its own, a few ms after it found them. It is not called here: what close has
       // not made it find stays.
-      await expect.poll(() => open - held(), { timeout: 5000, interval: 10 }).toBeGreaterThan(0.75 * tensors);
+      await expect.poll(() => open - held(), { timeout: within(5000), interval: 10 }).toBeGreaterThan(0.75 * tensors);
     }
   });
 });

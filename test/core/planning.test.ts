@@ -4,6 +4,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Runtime, Tensor } from '../../src/index.ts';
+import { all } from '../support/extent.ts';
 import { within } from '../support/time.ts';
 import { fixture } from './support.ts';
 
@@ -53,7 +54,7 @@ describe('stencils of stencils', () => {
         got = repeat(x, step, 16);
         await rt.flush(got);
       });
-      expect(ms).toBeLessThan(3000);
+      expect(ms).toBeLessThan(within(300));
       const [p, q] = [await got!.data(), await right.data()];
       expect([...p].map(Number)).toEqual([...q].map((v) => expect.closeTo(Number(v), 3)));
     }
@@ -75,8 +76,8 @@ describe('stencils of stencils', () => {
         .compile((x: Tensor) => repeat(x, diffuse, 1000))(ramp(rt, [4096]))
         .data(),
     );
-    expect(lazily).toBeLessThan(10_000);
-    expect(compiled).toBeLessThan(15_000);
+    expect(lazily).toBeLessThan(within(1000));
+    expect(compiled).toBeLessThan(within(1500));
   });
 });
 
@@ -134,9 +135,9 @@ describe('large graphs', () => {
     const rt = await runtime();
     const chain = rt.compile((x: Tensor) => repeat(x, (y) => y.add(1), 12_000));
     expect([...(await chain(rt.tensor([1, 2])).data())]).toEqual([12_001, 12_002]);
-    const moved = rt.compile((x: Tensor) => repeat(x, (y) => y.roll(1, 0), 12_000));
+    const moved = rt.compile((x: Tensor) => repeat(x, (y) => y.roll(1, 0), all ? 12_000 : 6000));
     expect([...(await moved(rt.tensor([1, 2, 3])).data())]).toEqual([1, 2, 3]);
-    const reduced = rt.compile((x: Tensor) => repeat(x, (y) => y.sub(y.mean()), 3000));
+    const reduced = rt.compile((x: Tensor) => repeat(x, (y) => y.sub(y.mean()), all ? 3000 : 1500));
     expect([...(await reduced(rt.tensor([1, 3])).data())]).toEqual([-1, 1]);
   });
 });

@@ -1,6 +1,7 @@
 // What a field promises around its cycles: loops with deadlines, devices with reasons, checks and benchmarks that can fail, names.
 
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { chooseDevice } from '../../src/field/device.ts';
 import {
   batchedGradientExtraction,
   checkField,
@@ -22,9 +23,9 @@ import {
   TensorMemoryPool,
 } from '../../src/field/index.ts';
 import { layoutOf } from '../../src/field/layout.ts';
-import { type LoopClock, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
+import { type LoopClock, type LoopOptions, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
 import { resolveSettings, settingNames, settingRows, variableOf } from '../../src/field/settings.ts';
-import { createRuntime, DeviceUnavailable, DisposedError } from '../../src/index.ts';
+import { createRuntime, DeviceUnavailable, DisposedError, type Runtime } from '../../src/index.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 
 afterAll(closeAll);
@@ -133,6 +134,33 @@ describe('a loop', () => {
   });
 });
 
+describe('a signal ends a loop', () => {
+  const never = new Promise<never>(() => {});
+  it.each<[string, Partial<LoopOptions>]>([
+    ['between two ticks that are minutes apart', { hz: 0.01 }],
+    ['whose next tick is further away than a timer can wait', { hz: 1e-9 }],
+    ['whose source does not answer', { source: () => never }],
+    ['whose sink does not answer', { sink: () => never }],
+  ])('%s', async (_, options) => {
+    await using field = await make();
+    const end = new AbortController();
+    const warned: Error[] = [];
+    const warn = (w: Error): unknown => warned.push(w);
+    process.on('warning', warn);
+    setTimeout(() => end.abort(), 20);
+    const report = await field.loop({
+      hz: 10,
+      source: () => [...input],
+      sink: () => {},
+      signal: end.signal,
+      ...options,
+    });
+    process.off('warning', warn);
+    expect(report.ended).toBe('signal');
+    expect(warned).toEqual([]);
+  });
+});
+
 describe('listeners of a field', () => {
   it('are told of every cycle and tick, after it; one that throws harms nothing', async () => {
     await using field = await make();
@@ -153,8 +181,9 @@ describe('listeners of a field', () => {
     const alone = await make();
     expect((await field.step(input)).motors).toEqual((await alone.step(input)).motors);
     await alone.dispose();
-    await field.loop({ hz: 1, ticks: 1, source: () => input, sink: () => {} });
-    expect(told).toEqual(['cycle 1', 'cycle 2', 'tick 1 in time']);
+    // A period of a quarter of an hour: no machine is late.
+    await field.loop({ hz: 0.001, ticks: 1, source: () => input, sink: () => {} });
+    expect(told).toEqual(['cycle 1', 'cycle 2', 'tick 0.001 in time']);
     expect(errors).toHaveLength(2);
     for (const stop of stops) stop();
     await field.step(input);
@@ -182,6 +211,10 @@ describe('the factory', () => {
     await using cpu = await createRuntime({ devices: ['cpu'] });
     await using auto = await createField({ ...small, runtime: cpu });
     expect(auto.choice).toEqual({ device: 'cpu', reason: 'there is no GPU' });
+    const closed = { id: 'cuda', open: false, reason: 'no driver' };
+    const host = { devices: () => [closed, { id: 'cpu', open: true }], device: () => ({ caps: { host: true } }) };
+    const { reason } = await chooseDevice(host as unknown as Runtime, {}, async () => null);
+    expect(reason).toBe('no GPU can be used (cuda: no driver)');
     for (const asked of [
       { forceGPU: true },
       { device: 'gpu' },

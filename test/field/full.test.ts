@@ -314,6 +314,20 @@ describe('model full', () => {
     expect(() => fused.patterns).toThrow(/model 'fused'/);
   });
 
+  it('keeps attractors within their bytes, and counts them in its memory', async () => {
+    const rt = await runtimeOf('cpu');
+    await using like = await createField({ ...options, runtime: rt, device: 'cpu' });
+    const { layout, edges } = like.options.shape;
+    const one = 4 * layout.content * edges[0] * edges[1] * edges[2];
+    for (const room of [0, 2]) {
+      const settings = { attractorBytes: room * one + one / 2 };
+      await using field = await createField({ ...options, runtime: rt, device: 'cpu', settings });
+      const before = field.report().memory.state;
+      for (let t = 0; t < 6; t++) await field.step([...input(t), 1]);
+      expect(field.report().memory.state - before).toBe(room * one);
+    }
+  });
+
   it('is drawn to what was rewarded and away from what was punished', async () => {
     const rt = await runtimeOf('cpu');
     const distances: number[] = [];

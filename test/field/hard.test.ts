@@ -130,7 +130,66 @@ describe.each(kinds)('calls that overlap, on %s', (kind) => {
   });
 });
 
+describe.each(kinds)('a training, on %s', (kind) => {
+  it('gets the features of its own cycles, whoever else calls meanwhile', async () => {
+    const make = async (): Promise<Field> =>
+      createField({ runtime: await runtimeOf(kind), device: kind === 'cpu' ? 'cpu' : 'gpu', ...small });
+    await using field = await make();
+    await using same = await make();
+    // A cycle is under way when the training begins: it is done first, and not lost.
+    const [first] = await Promise.all([field.step(input(9)), field.featuresAfter(input(0), 'test')]);
+    expect([first.state.cycle, field.cycle]).toEqual([1, 2]);
+    await same.step(input(9));
+    const features = await same.featuresAfter(input(0), 'test');
+    expect(await bytesOf(same)).toEqual(await bytesOf(field));
+    await field.reset();
+    await field.step(input(9));
+    const [got] = await Promise.all([
+      field.featuresAfter(input(0), 'test'),
+      field.step(input(5)),
+      field.step(input(6)),
+    ]);
+    expect(got).toEqual(features);
+  });
+
+  it('and a batch see what a call before them changed', async () => {
+    const make = async (seed: number): Promise<Field> =>
+      createField({ runtime: await runtimeOf(kind), device: kind === 'cpu' ? 'cpu' : 'gpu', ...small, seed });
+    await using a = await make(1);
+    await using b = await make(2);
+    const stepping = a.step(input(0));
+    const configured = a.configure({ spontaneous: 0 });
+    const batch = Field.stepBatch([a, b], [input(1), input(1)]);
+    await Promise.all([stepping, configured]);
+    await expect(batch).rejects.toThrow('stepBatch: field 1 differs from field 0');
+    expect([a.cycle, b.cycle]).toEqual([1, 0]);
+  });
+});
+
 describe('training', () => {
+  it('takes plain arrays, few records, and any rate of forgetting', async () => {
+    await using field = await createField({
+      runtime: await runtimeOf('cpu'),
+      device: 'cpu',
+      ...small,
+      settings: { readout: 'trained' },
+    });
+    const record = (t: number) => ({ input: [...input(t)], target: [0.5, -0.5, 0.1] });
+    for (const method of ['ridge', 'rls'] as const)
+      expect((await field.train([record(0)], { method, what: 'motors' })).samples).toBe(1);
+    // 0.5 to the power of 1,200 is no double any more.
+    const many = Array.from({ length: 1200 }, (_, t) => record(t));
+    const { mse } = await field.train(many, { method: 'rls', what: 'motors', forget: 0.5 });
+    expect(mse).toBeLessThan(1e-3);
+    const { motors } = await field.step(input(0));
+    expect(motors[0]).toBeCloseTo(0.5, 1);
+    await expect(field.train(many.slice(0, 3), { method: 'ridge', what: 'motors', lambda: 1e-300 })).rejects.toThrow(
+      /no finite weights with lambda 1e-300[\s\S]*larger lambda/,
+    );
+    // What was learned before stays.
+    expect((await field.step(input(0))).motors[0]).toBeCloseTo(0.5, 1);
+  });
+
   it('looks at all of its records before the first cycle', async () => {
     await using field = await createField({ runtime: await runtimeOf('cpu'), device: 'cpu', ...small });
     const good = { input: input(0), target: input(1) };

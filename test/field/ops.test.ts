@@ -54,6 +54,20 @@ describe.each(kinds)('on %s', (kind) => {
     expect(await x.data()).toEqual(data);
   });
 
+  it('fused evolution in place gives the same, and takes its input over', async () => {
+    const rt = await runtimeOf(kind);
+    const make = (): Tensor => rt.random.normal([4, 5, 6, 3], { seed: 3 }).compute();
+    const [x, y] = [make(), make()];
+    const apart = await read(fusedEvolution(rt, x));
+    expect(x.disposed).toBe(false);
+    const before = rt.stats().bytes;
+    const next = fusedEvolution(rt, y, { inPlace: true });
+    expect(y.disposed).toBe(true);
+    expect(await next.data()).toEqual(apart);
+    expect(rt.stats().bytes).toBe(before);
+    for (const t of [x, next]) t.dispose();
+  });
+
   it('fused evolution equals its three steps, and keeps the sum, at both boundaries', async () => {
     const rt = await runtimeOf(kind);
     for (const boundary of ['periodic', 'reflecting'] as const) {

@@ -1,13 +1,27 @@
 // Sensor values as datagrams: the newest counts, and nothing that is wrong reaches a field.
 
 import { createSocket } from 'node:dgram';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { createField, FieldConfigError, FieldInputError } from '../../src/field/index.ts';
 import { encodeFrame, encodeValues } from '../../src/field/wire/frames.ts';
 import { receiveSensors, SensorSender } from '../../src/field/wire/index.ts';
+import { within } from '../support/time.ts';
 import { closeAll, runtimeOf } from './devices.ts';
 
 afterAll(closeAll);
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** Longer than any of these tests takes: what goes stale does so because the clock is put forward. */
+const staleMs = 3_600_000;
+function putClockForward(): void {
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + staleMs + 1);
+}
+
+/** Datagrams come when they come. */
+const eventually = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: within(2000), interval: 5 });
 
 /** Sends bytes as they are. */
 async function sendTo(port: number, ...datagrams: readonly Uint8Array[]): Promise<void> {
@@ -26,7 +40,7 @@ const frame = (sequence: number, values: readonly number[]): Uint8Array =>
 
 describe('sensors as datagrams', () => {
   it('drive a loop, and are zeros where none came for a while', async () => {
-    await using stream = await receiveSensors({ port: 0, sensors: 2, staleMs: 1500 });
+    await using stream = await receiveSensors({ port: 0, sensors: 2, staleMs });
     await using sender = new SensorSender({ port: stream.port });
     expect([...stream.source()]).toEqual([0, 0]);
     await using field = await createField({
@@ -42,25 +56,26 @@ describe('sensors as datagrams', () => {
     const seen: number[] = [];
     field.on('cycle', ({ sensors }) => seen.push(sensors[0]!));
     await sender.send([0.25, 0.5]);
-    await vi.waitFor(() => expect(stream.counts.taken).toBe(1));
+    await eventually(() => expect(stream.counts.taken).toBe(1));
     await field.loop({ hz: 500, ticks: 3, source: stream.source, sink: () => {} });
     // With a reward behind them.
     await sender.send([0.75, 0.5, 1]);
-    await vi.waitFor(() => expect([...stream.source()]).toEqual([0.75, 0.5, 1]));
-    await vi.waitFor(() => expect([...stream.source()]).toEqual([0, 0]), { timeout: 5000 });
+    await eventually(() => expect([...stream.source()]).toEqual([0.75, 0.5, 1]));
+    putClockForward();
+    expect([...stream.source()]).toEqual([0, 0]);
     await field.loop({ hz: 50, ticks: 1, source: stream.source, sink: () => {} });
     expect(seen).toEqual([0.25, 0.25, 0.25, 0]);
   });
 
   it('that are old, doubled, cut, merged, foreign or no numbers are counted and left out', async () => {
-    await using stream = await receiveSensors({ port: 0, sensors: 2, staleMs: 60_000, onStale: 'hold' });
+    await using stream = await receiveSensors({ port: 0, sensors: 2, staleMs, onStale: 'hold' });
     const { port } = stream;
     const last = 2 ** 32 - 1;
     await sendTo(port, frame(last, [0.1, 0.2]));
-    await vi.waitFor(() => expect(stream.counts.taken).toBe(1));
+    await eventually(() => expect(stream.counts.taken).toBe(1));
     // Numbers go on after the largest.
     await sendTo(port, frame(1, [0.3, 0.4]), frame(1, [9, 9]), frame(last, [9, 9]));
-    await vi.waitFor(() => expect(stream.counts).toMatchObject({ taken: 2, old: 2 }));
+    await eventually(() => expect(stream.counts).toMatchObject({ taken: 2, old: 2 }));
     const whole = frame(2, [1, 2]);
     await sendTo(
       port,
@@ -76,20 +91,20 @@ describe('sensors as datagrams', () => {
       frame(3, [10.5, 0]),
       encodeFrame('ping', 3, encodeValues([1, 2])),
     );
-    await vi.waitFor(() => expect(stream.counts.wrong).toBe(11));
+    await eventually(() => expect(stream.counts.wrong).toBe(11));
     expect([...stream.source()].map((v) => v.toFixed(1))).toEqual(['0.3', '0.4']);
     await using named = await receiveSensors({ port: 0, sensors: 2, from: ['10.0.0.7'] });
     await sendTo(named.port, frame(1, [1, 1]));
-    await vi.waitFor(() => expect(named.counts).toMatchObject({ foreign: 1, taken: 0 }));
+    await eventually(() => expect(named.counts).toMatchObject({ foreign: 1, taken: 0 }));
   });
 
   it('of a sender that starts anew are taken once the old ones are stale', async () => {
-    await using stream = await receiveSensors({ port: 0, sensors: 1, staleMs: 60 });
+    await using stream = await receiveSensors({ port: 0, sensors: 1, staleMs });
     await sendTo(stream.port, frame(500, [1]));
-    await vi.waitFor(() => expect(stream.counts.taken).toBe(1));
-    await new Promise((resolve) => setTimeout(resolve, 90));
+    await eventually(() => expect(stream.counts.taken).toBe(1));
+    putClockForward();
     await sendTo(stream.port, frame(1, [2]));
-    await vi.waitFor(() => expect([...stream.source()]).toEqual([2]));
+    await eventually(() => expect([...stream.source()]).toEqual([2]));
   });
 
   it('can end a loop when they stop, hold the last values, and refuse options that make no sense', async () => {

@@ -1,6 +1,6 @@
 // The wire protocol: frames however they are cut, every error by its number, and a server that random bytes do not harm.
 
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createField } from '../../src/field/index.ts';
 import {
@@ -22,14 +22,17 @@ import {
   type ServeOptions,
   serveField,
 } from '../../src/field/wire/index.ts';
+import { ArgumentError, turn } from '../../src/index.ts';
 import { all } from '../support/extent.ts';
-import { within } from '../support/time.ts';
+import { sleep, within } from '../support/time.ts';
 import { closeAll, runtimeOf } from './devices.ts';
 
 const rt = await runtimeOf('cpu');
 const servers: FieldServer[] = [];
+const others: Server[] = [];
 afterAll(async () => {
   for (const s of servers) await s.close();
+  for (const s of others) s.close();
   await closeAll();
 });
 
@@ -40,6 +43,9 @@ async function serve(more: ServeOptions = {}): Promise<FieldServer> {
   servers.push(server);
   return server;
 }
+
+/** That a connection has come or gone is noticed in a later turn. */
+const eventually = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: within(2000), interval: 5 });
 
 /** A raw connection that collects frames. */
 class Raw {
@@ -144,13 +150,12 @@ describe('the server', () => {
   });
 
   it('names every mistake by its number, and closes after those of framing', async () => {
-    const server = await serve({ token: 'secret', receiveMs: 50, shared: {}, connections: 3 });
+    const server = await serve({ token: 'secret', shared: {}, connections: 3 });
     const cases: [number, boolean, readonly Uint8Array[]][] = [
       [errorCodes.badMagic, true, [sensors([1]).with(0, 0)]],
       [errorCodes.badVersion, true, [sensors([1]).with(4, 9)]],
       [errorCodes.unknownType, true, [sensors([1]).with(5, 77)]],
       [errorCodes.tooLong, true, [sensors([1]).with(13, 0xff)]],
-      [errorCodes.cutShort, true, [sensors([1]).slice(0, headerBytes + 2)]],
       [errorCodes.handshakeRequired, false, [sensors([1, 2, 3])]],
       [errorCodes.wrongToken, false, [hello({ token: 'wrong' })]],
       [errorCodes.unknownField, false, [hello({ token: 'secret', field: 'none' })]],
@@ -175,9 +180,9 @@ describe('the server', () => {
     expect((await raw.next())?.type).toBe('handshake');
     raw.socket.write(hello({ token: 'secret' }));
     expect(await raw.errorCode()).toBe(errorCodes.secondHandshake);
-    await new Promise((r) => setTimeout(r, 150));
+    await eventually(() => expect(server.connections).toBe(1));
     const others = [await Raw.open(server.port), await Raw.open(server.port)];
-    await new Promise((r) => setTimeout(r, 20));
+    await eventually(() => expect(server.connections).toBe(3));
     const full = await Raw.open(server.port);
     expect(await full.errorCode()).toBe(errorCodes.serverFull);
     for (const r of [raw, full, ...others]) r.socket.destroy();
@@ -185,7 +190,7 @@ describe('the server', () => {
 
   it('refuses a host without a token, and requests above its rate', async () => {
     await expect(serveField({ host: '0.0.0.0', port: 0 })).rejects.toThrow(/no token/);
-    const server = await serve({ hz: 2 });
+    const server = await serve({ hz: 1e-6 });
     await using client = await FieldClient.connect({ port: server.port, ...sizes });
     await client.getAction([0, 0, 0]);
     await expect(client.getAction([0, 0, 0])).rejects.toMatchObject({ number: 5002 });
@@ -210,7 +215,7 @@ describe('the server', () => {
     expect(server.connections).toBe(8);
     expect(server.view().connections).toMatchObject({ accepted: 1000, refused: 992 });
     for (const r of raws) r.socket.destroy();
-    await vi.waitFor(() => expect(server.connections).toBe(0));
+    await eventually(() => expect(server.connections).toBe(0));
     await using client = await FieldClient.connect({ port: server.port, ...sizes });
     expect(await client.getAction([0, 0, 0])).toHaveLength(2);
   });
@@ -225,6 +230,37 @@ describe('the server', () => {
     }
     expect([(await slow.next())?.type, (await slow.next())?.type]).toEqual(['handshake', 'motors']);
     slow.socket.destroy();
+  });
+
+  it('closes a connection that does not shake hands, or stops within a frame', async () => {
+    const server = await serve({ receiveMs: 1000, connections: 1 });
+    const stranger = await Raw.open(server.port);
+    expect(await stranger.errorCode()).toBe(errorCodes.handshakeRequired);
+    await stranger.gone();
+    // There is room again.
+    const other = await Raw.open(server.port);
+    other.socket.write(hello());
+    expect((await other.next())?.type).toBe('handshake');
+    await sleep(1200);
+    other.socket.write(encodeFrame('ping', 5, new Uint8Array(0)));
+    expect((await other.next())?.type).toBe('ping');
+    other.socket.write(sensors([1]).slice(0, headerBytes + 2));
+    expect(await other.errorCode()).toBe(errorCodes.cutShort);
+    await other.gone();
+  });
+
+  it('gives a frame its time from the first byte on, however slowly the others come', async () => {
+    const server = await serve({ receiveMs: 1000 });
+    const raw = await Raw.open(server.port);
+    raw.socket.write(hello());
+    expect((await raw.next())?.type).toBe('handshake');
+    const frame = sensors(new Array(1000).fill(0));
+    let at = 0;
+    const dripping = setInterval(() => raw.socket.write(frame.slice(at, ++at)), 10);
+    expect(await raw.errorCode()).toBe(errorCodes.cutShort);
+    await raw.gone();
+    clearInterval(dripping);
+    expect(at).toBeLessThan(frame.length);
   });
 
   it('says which port it cannot have', async () => {
@@ -276,8 +312,7 @@ describe('the server', () => {
     }
     expect(odd).toEqual([]);
     expect(served).toBeGreaterThan(100);
-    await new Promise((r) => setTimeout(r, 300));
-    expect(server.connections).toBe(1);
+    await eventually(() => expect(server.connections).toBe(1));
   });
 
   const seconds = all ? 60 : 2;
@@ -325,5 +360,47 @@ describe('the server', () => {
     await using client = await FieldClient.connect({ port: server.port, ...sizes });
     for (let i = 0; i < 5; i++) expect(await client.getAction([0.1, 0, 0])).toHaveLength(2);
     deaf.socket.destroy();
+  });
+});
+
+describe('a client', () => {
+  it('that lost its connection makes one new one for all calls that wait, and none after it was closed', async () => {
+    const first = await serve();
+    const client = await FieldClient.connect({ port: first.port, ...sizes, reconnects: 1 });
+    await first.close();
+    const server = await serve({ port: first.port });
+    // The first call may still find the old connection.
+    const values = [0.1, 0.2, 0.3];
+    while (server.connections === 0) await Promise.allSettled([1, 2, 3].map(() => client.getAction(values)));
+    expect(await Promise.all([1, 2].map(() => client.getAction(values)))).toHaveLength(2);
+    expect(server.connections).toBe(1);
+    await client.close();
+    await expect(client.getAction(values)).rejects.toThrow('it was closed');
+    while (server.connections > 0) await turn();
+  });
+
+  it('does not wait for ever: for a server that says nothing, and for one that is no field server', async () => {
+    const port = async (onConnection: (socket: Socket) => void): Promise<number> => {
+      const server = createServer(onConnection);
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      others.push(server);
+      return (server.address() as { port: number }).port;
+    };
+    const silent = await port((socket) => socket.on('error', () => {}).resume());
+    await expect(FieldClient.connect({ port: silent, ...sizes, replyMs: 20 })).rejects.toThrow('no reply within 20 ms');
+    const other = await port((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', () => socket.write(encodeFrame('handshake', 1, new Uint8Array(3))));
+    });
+    await expect(FieldClient.connect({ port: other, ...sizes })).rejects.toThrow(/is no field server/);
+  });
+
+  it('and a server refuse what a handshake has no room for', async () => {
+    const long = 'x'.repeat(256);
+    await expect(serveField({ port: 0, token: long })).rejects.toThrow(/at most 255 bytes/);
+    await expect(FieldClient.connect({ port: 1, ...sizes, token: long })).rejects.toThrow(/at most 255 bytes/);
+    await expect(FieldClient.connect({ port: 1, ...sizes, sensors: 65_539 })).rejects.toThrow(ArgumentError);
+    for (const wrong of [{ hz: 0 }, { receiveMs: Number.NaN }, { connections: 0 }])
+      await expect(serveField({ port: 0, ...wrong })).rejects.toThrow(ArgumentError);
   });
 });

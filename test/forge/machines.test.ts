@@ -184,6 +184,75 @@ RTX 4060, Iris Xe | 560.35.03 | linux | torch | 2.14.1 cu126
 - | - | linux-arm64 | tensorflow | 2.21.0 cpu
 - | - | windows | jax 3.11 | 0.10.2 cpu
 - | - | linux | torch 3.8 | 2.4.1 cpu
+RTX 5080 Laptop GPU | 581.29 | windows | torch | 2.14.1 cu130
+RTX 5070 Ti Laptop GPU | 572.83 | windows | torch | 2.11.0 cu128
+RTX 5050 Laptop | 596.21 | windows | torch | 2.14.1 cu132
+RTX PRO 4500 Blackwell | 570.124.06 | linux | torch | 2.11.0 cu128
+RTX PRO 6000 Blackwell Server Edition | 580.95.05 | linux | jax | 0.11.1 cuda13
+RTX PRO 2000 Blackwell | 580.95.05 | linux | tensorflow | none: does not run on sm_120
+RTX PRO 4000 Blackwell SFF Edition | 560.35.03 | linux | torch | none: too old for
+B300 | 580.95.05 | linux | jax | 0.11.1 cuda13
+GB300 | 580.95.05 | linux-arm64 | torch | 2.14.1 cu130
+GB300 | 595.58.03 | linux-arm64 | torch | 2.14.1 cu132
+GB300 | 580.95.05 | linux-arm64 | tensorflow | none: no wheel for linux arm64
+B200 | 595.58.03 | linux | jax | 0.11.1 cuda13
+B200 | 550.54.15 | linux | torch | none: too old for
+DGX Spark | 580.95.05 | linux-arm64 | jax | 0.11.1 cuda13
+Dell Pro Max with GB10 | 580.95.05 | linux-arm64 | torch 3.12 | 2.14.1 cu130
+L4 | 535.183.01 | linux | jax | 0.11.1 cuda12
+L40S | 525.60.13 | linux | torch | 2.14.1 cu126
+L40 | 595.58.03 | linux | torch | 2.14.1 cu132
+L20 | 550.54.15 | linux | tensorflow | 2.21.0 and-cuda
+RTX 4000 Ada | 552.22 | windows | torch | 2.14.1 cu126
+RTX 3500 Ada Generation Laptop GPU | 581.29 | windows | torch 3.12 | 2.14.1 cu130
+RTX A1000 | 470.82.01 | linux | torch | 2.7.1 cu118
+A16 | 535.183.01 | linux | torch | 2.14.1 cu126
+Quadro T2000 | 472.12 | windows | torch | 2.7.1 cu118
+Tesla P6 | 580.95.05 | linux | torch | 2.14.1 cu126
+Tesla M6 | 595.58.03 | linux | torch | none: no longer drives Maxwell
+Tesla K10 | 470.82.01 | linux | torch | none: no kernels for sm_30
+P104-100 | 580.95.05 | linux | torch | 2.14.1 cu126
+Titan RTX | 580.95.05 | linux | jax | 0.11.1 cuda13
+Quadro GV100 | 590.48.01 | linux | torch | none: no longer drives Volta
+CMP 170HX | 550.54.15 | linux | torch | 2.14.1 cu126
+GTX 1650 SUPER | 580.95.05 | linux | torch 3.10 | 2.14.1 cu130
+NVS 510 | 470.82.01 | linux | torch | none: no kernels for sm_30
+MI350X | - | linux | torch | 2.13.0 rocm7.2
+MI325X | - | linux | torch | 2.13.0 rocm7.2
+MI300A | - | linux | jax | 0.11.0 rocm10.0.0
+MI355X | - | linux | jax | 0.11.0 rocm10.0.0
+MI210 | - | linux | torch 3.9 | 2.8.0 rocm6.4
+RX 9070 | - | linux | torch | 2.13.0 rocm7.2
+RX 9060 XT 8GB | - | linux | torch | 2.13.0 rocm7.2
+Radeon AI PRO R9700 | - | windows | torch | 2.13.0 rocm10.0.0
+RX 9070 GRE | - | linux-arm64 | torch | none: no wheel for linux arm64
+RX 7700 XT | - | linux | torch | 2.13.0 rocm7.2
+RX 6950 XT | - | linux | torch | 2.13.0 rocm7.2
+RX 6650 XT | - | linux | torch | none: no kernels for gfx1032
+RX 6500 XT | - | linux | torch | none: no kernels for gfx1034
+Radeon 890M | - | linux | torch | 2.13.0 rocm7.2
+Radeon 8050S | - | windows | torch | 2.13.0 rocm10.0.0
+Radeon PRO W6800 | - | windows | torch | 2.13.0 rocm10.0.0
+Steam Deck OLED | - | linux | torch | 2.14.1 cpu
+Arc B570 | - | linux | torch | 2.14.1 xpu
+Arc Pro B50 | - | windows | torch | 2.14.1 xpu
+Arc Pro B60 | - | linux | jax | none: no build
+Arc A750 | - | linux | torch 3.9 | 2.8.0 xpu
+Arc 140T | - | windows | torch | 2.14.1 xpu
+Data Center GPU Max 1550 | - | linux | torch | 2.14.1 xpu
+UHD Graphics 770 | - | linux | torch | 2.14.1 cpu
+M5 | - | macos | torch | 2.14.1 mps
+M5 Max | - | macos | jax | 0.11.1 cpu
+M4 Max | - | macos | tensorflow | 2.21.0 cpu
+M3 Ultra | - | macos | torch 3.8 | 2.4.1 mps
+RTX 5090, RTX 4090 | 580.95.05 | linux | torch | 2.14.1 cu130
+RTX 5090, RTX 3060 | 570.124.06 | linux | torch | 2.11.0 cu128
+GTX 1660 Ti, RTX 5060 | 580.95.05 | linux | torch | 2.14.1 cu130
+H200, H200 NVL | 595.58.03 | linux | torch | 2.14.1 cu132
+RTX 5070 | 581.29 | wsl | torch | 2.14.1 cu130
+RTX 5060 Laptop GPU | 576.57 | wsl | jax | 0.11.1 cuda12
+RTX 4070 Laptop GPU | 551.61 | wsl | tensorflow | 2.21.0 and-cuda
+GH200 | 595.58.03 | linux-arm64 | torch | 2.14.1 cu132
 `;
 
 interface Row {

@@ -1,9 +1,8 @@
 // A device on probation: it gets one piece of work at a time until its results are good, whatever it costs elsewhere.
 
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createRuntime, type FaultyDevice, withFaults } from '../../src/index.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import { within } from '../support/time.ts';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -23,8 +22,19 @@ async function make(): Promise<{ rt: Runtime; first: () => FaultyDevice; launche
 const fail = (device: FaultyDevice, times = 1): void =>
   device.plan({ faults: [{ at: 'launch', nth: device.counters().calls.launch + 1, times, as: 'transient' }] });
 
-const probation = (rt: Runtime): Promise<void> =>
-  expect.poll(() => rt.recovery.of('cpu').state, { timeout: within(2000), interval: 2 }).toBe('half-open');
+// Time goes on only when it is told to: a slow machine must not end a pause early.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function probation(rt: Runtime): Promise<void> {
+  for (let waited = 0; waited < 10_000 && rt.recovery.of('cpu').state !== 'half-open'; waited += 100)
+    await vi.advanceTimersByTimeAsync(100);
+  expect(rt.recovery.of('cpu').state).toBe('half-open');
+}
 
 it('gets one of many calls at once, eager or compiled, and all of them once it is trusted', async () => {
   const { rt, first, launches } = await make();

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import type { IsolatedDevice } from '../../src/governor/recovery/isolated/open.ts';
-import { createRuntime } from '../../src/index.ts';
+import { createRuntime, type Runtime } from '../../src/index.ts';
 import { within } from '../support/time.ts';
 
 it('has the first good result within 2 s of the death of its process', async () => {
@@ -25,13 +25,20 @@ it('has the first good result within 2 s of the death of its process', async () 
 });
 
 it('gives up on a process that does not answer within recovery.timeoutMs, also where the caller is blocked', async () => {
-  await using rt = await createRuntime({
-    devices: ['cpu', 'reference'],
-    cpu: { threads: 1 },
-    isolation: ['cpu'],
-    routing: { mode: 'off' },
-    recovery: { timeoutMs: 300 },
-  });
+  const open = (): Promise<Runtime> =>
+    createRuntime({
+      devices: ['cpu', 'reference'],
+      cpu: { threads: 1 },
+      isolation: ['cpu'],
+      routing: { mode: 'off' },
+      recovery: { timeoutMs: 700 },
+    });
+  // The process has to start within the limit too. On a busy machine the first one may not.
+  let rt = await open();
+  for (let tries = 1; tries < 10 && !rt.devices().find((d) => d.id === 'cpu')?.open; tries++) {
+    await rt.close();
+    rt = await open();
+  }
   const { pid } = rt.device('cpu') as IsolatedDevice;
   const x = rt.tensor([1, 2, 3]);
   expect(x.add(1).dataSync()).toEqual(new Float32Array([2, 3, 4]));
@@ -41,7 +48,8 @@ it('gives up on a process that does not answer within recovery.timeoutMs, also w
   const start = performance.now();
   expect(x.mul(3).dataSync()).toEqual(new Float32Array([3, 6, 9]));
   expect(performance.now() - start).toBeLessThan(within(3000));
-  expect(lost[0]).toContain('no answer within 300 ms');
+  expect(lost[0]).toContain('no answer within 700 ms');
+  await rt.close();
 });
 
 it('names a kind that cannot be isolated', async () => {

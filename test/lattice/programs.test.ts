@@ -8,7 +8,7 @@ import { graphProgram, latticeProgram } from './programs.ts';
 afterAll(closeAll);
 
 const asked = Number(process.env.LATTICE_PROGRAMS ?? 0);
-const counts = { reference: all ? 20 : 3, cpu: all ? 300 : 25, webgpu: all ? 20 : 2, cuda: all ? 100 : 8 };
+const counts = { reference: all ? 20 : 3, cpu: all ? 300 : 12, webgpu: all ? 20 : 1, cuda: all ? 100 : 8 };
 
 describe.each(kinds)('random programs on %s', (kind) => {
   const count = asked || counts[kind];

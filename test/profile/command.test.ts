@@ -189,7 +189,7 @@ describe('profile show, view, compare and gate', () => {
   it('gate ends with 0, 1, 2 or 3', async () => {
     const baseline = at('baseline.json');
     expect(await go('gate', ['old.json'], { baseline })).toBe(2);
-    expect(said.err).toMatch(/Make one with --update/);
+    expect(said.err).toMatch(/there is no file .*baseline\.json[\s\S]*Make one with --update/);
     expect(await go('gate', ['old.json'], { baseline, update: true })).toBe(0);
     expect(await go('gate', ['same.json'], { baseline })).toBe(0);
     expect(said.out).toMatch(/No regression/);

@@ -83,7 +83,7 @@ describe('the statistics', () => {
   it('are not fooled by many operations at once: Holm keeps the alarms of 100 equal ones rare', () => {
     const random = seededRandom(5);
     let alarms = 0;
-    for (let i = 0; i < (all ? 20 : 6); i++) {
+    for (let i = 0; i < (all ? 20 : 3); i++) {
       const cases = Array.from({ length: 100 }, (_, k) => ({
         operation: `op ${k}`,
         before: noisy(random, 30, 10, 0.04),
@@ -112,6 +112,13 @@ describe('a comparison', () => {
       /search\s+98\.\d+\s+138\.\d+\s+1\.41\s+5 → 5\s+regression/,
     );
     expect(compareProfiles(after, before).rows.map((r) => r.class)).toContain('removed');
+  });
+
+  it('keeps every name on its line, and lets none move the cursor', () => {
+    const entries = callsOf({ 'a\nb': times(5, 1), '\u001b[2Jgone': times(5, 1) });
+    const text = comparisonText(compareProfiles(profileOf({ entries }), profileOf({ entries })));
+    expect(text).not.toContain('\u001b');
+    expect(text.trimEnd().split('\n')).toHaveLength(3);
   });
 
   it('calls twice the calls at equal time no change, and few calls unsure', () => {
@@ -169,7 +176,7 @@ describe('the gate', () => {
     expect(report.reason).toMatch(/no baseline for this machine/);
     const few = gate(run({ a: [10, 0.01], b: [5, 0.01] }, 10), baseline);
     expect(few.outcome).toBe('cannot-judge');
-    expect(few.rows[0]!.reason).toMatch(/60 samples before and 10 now; 30 are needed/);
+    expect(few.rows[0]!.reason).toMatch(/samples: 60 before, 10 now; 30 are needed on each side/);
     const drift = profileOf({ entries: callsOf({ a: [...times(30, 10), ...times(30, 15)], b: times(60, 5) }) });
     const noisyReport = gate(drift, baseline);
     expect(noisyReport.outcome).toBe('cannot-judge');

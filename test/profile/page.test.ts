@@ -215,6 +215,16 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('of nothing says so in every panel', async () => {
+    const page = await open(JSON.parse(await new Profiler().exportJSON()) as ProfileFile, 'nothing');
+    const empty = await page
+      .locator('section.panel')
+      .evaluateAll((all) => all.filter((e) => !e.querySelector('p:not(.hint), button, input, table')).map((e) => e.id));
+    expect(empty).toEqual([]);
+    expect(await page.locator('#shares').textContent()).toContain('Nothing was measured.');
+    await page.close();
+  });
+
   it('without a profile takes a file, refuses a bad one in words, and labels demo data', async () => {
     const page = await open(null, 'empty');
     expect(await page.locator('#drop').isVisible()).toBe(true);
@@ -287,7 +297,7 @@ describe('the page', () => {
             .replace(/\.html$/, ''),
         ),
       ),
-    ).toEqual(new Set(['real', 'dark', 'evil', 'empty', 'large']));
+    ).toEqual(new Set(['real', 'dark', 'evil', 'nothing', 'empty', 'large']));
     expect(complaints).toEqual([]);
   });
 });

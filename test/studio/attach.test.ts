@@ -6,7 +6,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ensureFolder, socketFolder } from '../../src/studio/attach/folder.ts';
 import type { StudioSnapshot } from '../../src/studio/index.ts';
 import { within } from '../support/time.ts';
@@ -95,9 +95,8 @@ describe('gpuforge studio attach', () => {
 
     const before = all().split('done').length;
     studio.child.kill('SIGKILL');
-    await new Promise((r) => setTimeout(r, 1500));
+    await vi.waitFor(() => expect(all().split('done').length).toBeGreaterThan(before + 1), within(6000));
     expect(child.exitCode).toBe(null);
-    expect(all().split('done').length).toBeGreaterThan(before);
 
     // A program that has ended is told, and the page gets words instead of nothing.
     const again = await start([dist('cli.js'), 'studio', 'attach', '--json', '--no-open'], {}, /"url"/);

@@ -171,7 +171,9 @@ describe('a stream', () => {
     }
     const seconds = (performance.now() - from) / 1000;
     expect(stream.messages.length / seconds).toBeLessThan(50);
-    expect(latest(stream.messages).runtimes[0]!.busy[0]!.launchesPerSecond).toBeGreaterThan(0);
+    await stream.until(({ messages }) =>
+      messages.some((m) => m.event === 'snapshot' && latest([m]).runtimes[0]!.busy[0]!.launchesPerSecond! > 0),
+    );
     stream.close();
   });
 });

@@ -17,6 +17,7 @@ import { type Studio, serveStudio } from '../../src/studio/index.ts';
 import { style } from '../../src/studio/page/style.ts';
 import { startStudio } from '../../src/studio/serve.ts';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
+import { all } from '../support/extent.ts';
 import { within } from '../support/time.ts';
 import { type Story, startStory } from './story.ts';
 
@@ -323,8 +324,8 @@ describe('a field on the page', () => {
 
   it('shows what is in it before anything has happened, and says what is missing', async () => {
     await go('field');
-    await says(/arm.*Model fused, 16 × 16 × 16 cells with 32 channels on cpu\. \d+ cycles since it was made/);
-    await says(/No cycle has ended since somebody looks.*No loop runs.*field\.loop/);
+    await says(/arm.*Model fused, 16 × 16 × 16 cells with 32 channels on cpu, \d+ KiB\. \d+ cycles since it was made/);
+    await says(/No cycle has ended since somebody began to look.*No loop runs.*field\.loop/);
     await says(/Cycle \d+: from/);
     expect(await colours()).toBeGreaterThan(50);
   });
@@ -509,6 +510,8 @@ describe('every page', () => {
     await busily(async () => {
       for (const id of pages) {
         for (const [name, at] of Object.entries(looks)) {
+          // Colours move nothing: one page shows that.
+          if (name === 'dark' && id !== pages[0] && !all && !process.env.GPUFORGE_PICTURES) continue;
           await go(id, at);
           await at.waitForTimeout(process.env.GPUFORGE_PICTURES ? 1500 : 250);
           expect(
@@ -615,8 +618,7 @@ describe('a server that goes away', () => {
     await says(/Stale since \d\d:\d\d:\d\d: these are old values/, at);
     expect(await at.evaluate(() => getComputedStyle(document.querySelector('main')!).filter)).toBe('grayscale(1)');
     const before = rounds;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(rounds).toBeGreaterThan(before);
+    await vi.waitFor(() => expect(rounds).toBeGreaterThan(before), { timeout: soon });
     // Another studio at the same place: its sessions are others, and the page says that it is locked.
     const again = await serveStudio({ runtimes: [story.rt], port });
     await says(/This page is locked/, at);

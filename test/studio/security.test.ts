@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createField } from '../../src/field/index.ts';
 import { Access } from '../../src/studio/http/access.ts';
 import { listen } from '../../src/studio/http/listen.ts';
@@ -140,10 +140,14 @@ describe('the token', () => {
     };
     for (let i = 0; i < 5; i++) await guess();
     expect(await guess()).toBeGreaterThanOrEqual(990);
-    // Who has the right one does not wait.
-    const from = performance.now();
-    expect((await other.get('/api/snapshot')).status).toBe(200);
-    expect(performance.now() - from).toBeLessThan(990);
+    // Who has the right one does not wait: of several times one at least is short, however busy the machine is.
+    const times: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const from = performance.now();
+      expect((await other.get('/api/snapshot')).status).toBe(200);
+      times.push(performance.now() - from);
+    }
+    expect(Math.min(...times)).toBeLessThan(990);
   });
 
   it('for programs works in the header alone, and buys a link', async () => {
@@ -339,15 +343,14 @@ describe('limits', () => {
   it('the 101st connection is closed, and the others go on', async () => {
     await using other = await served();
     const all = Array.from({ length: 110 }, () => raw(other.studio.port));
-    const closed = await Promise.all(
-      all.map(({ ended }) => Promise.race([ended.then(() => true), wait(1500).then(() => false)])),
-    );
-    const turnedAway = closed.filter(Boolean).length;
-    expect(turnedAway).toBeGreaterThanOrEqual(10);
+    let turnedAway = 0;
+    for (const { ended } of all) void ended.then(() => turnedAway++);
+    await vi.waitFor(() => expect(turnedAway).toBeGreaterThanOrEqual(10), within(2000));
+    await wait(300);
     expect(turnedAway).toBeLessThan(20);
     for (const { socket } of all) socket.destroy();
-    await wait(100);
-    expect((await other.get('/api/snapshot')).status).toBe(200);
+    // That they have gone is noticed in a later turn.
+    await vi.waitFor(async () => expect((await other.get('/api/snapshot')).status).toBe(200), within(2000));
   });
 
   it('streams are counted: the 33rd gets 503, and a closed one makes room', async () => {
@@ -356,8 +359,7 @@ describe('limits', () => {
     const streams = await Promise.all(Array.from({ length: 32 }, () => openStream(other.studio.port, key)));
     await expect(openStream(other.studio.port, key)).rejects.toThrow('503');
     streams[0]!.close();
-    await wait(100);
-    const again = await openStream(other.studio.port, key);
+    const again = await vi.waitFor(() => openStream(other.studio.port, key), within(2000));
     for (const stream of [...streams, again]) stream.close();
   });
 
@@ -380,9 +382,10 @@ describe('limits', () => {
   it('too many requests at once get 429', async () => {
     await using other = await served();
     const one = `GET / HTTP/1.1\r\nHost: 127.0.0.1:${other.studio.port}\r\n`;
-    // In one breath, over one connection: the last one ends it.
+    // In one breath, over one connection, while no time passes: the last one ends it.
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     const { ended } = raw(other.studio.port, `${one}\r\n`.repeat(900), `${one}Connection: close\r\n\r\n`);
-    const text = await ended;
+    const text = await ended.finally(() => clock.mockRestore());
     expect(text.match(/HTTP\/1\.1 401/g)!.length).toBeGreaterThanOrEqual(300 - 5);
     expect(text.match(/HTTP\/1\.1 429/g)!.length).toBeGreaterThan(0);
   });

@@ -4,6 +4,7 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { createRuntime, type Runtime, type RuntimeOptions } from '../../src/index.ts';
 import { type Studio, type StudioOptions, serveStudio } from '../../src/studio/index.ts';
+import { within } from '../support/time.ts';
 
 export interface Got {
   readonly status: number;
@@ -121,7 +122,7 @@ export function openStream(
       });
       const stream: Stream = {
         messages,
-        until: async (holds, ms = 20_000) => {
+        until: async (holds, ms = within(2000)) => {
           const deadline = Date.now() + ms;
           while (!holds(stream)) {
             if (Date.now() > deadline) throw new Error(`not within ${ms} ms; ${messages.length} messages`);

@@ -69,6 +69,24 @@ export class ImpatientClock extends TestClock {
   }
 }
 
+/**
+ * Whose alarms go off when the event loop has turned fifty times, whatever their time: work that only waits for its turn is never
+ * late, however slow the machine is, and work that never ends is.
+ */
+export class TurnClock extends ImpatientClock {
+  override after(_ms: number, call: () => void): () => void {
+    let wanted = true;
+    const wait = (turns: number): void => {
+      if (turns > 0 && wanted) setImmediate(wait, turns - 1);
+      else if (wanted) call();
+    };
+    wait(50);
+    return () => {
+      wanted = false;
+    };
+  }
+}
+
 export interface FakeGpu {
   /** The device that is there now. */
   readonly device: () => FaultyDevice;

@@ -1,8 +1,10 @@
 // The backend as a user of TF.js meets it: registration, laziness, lifetimes, exchange, routing, errors.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createRequire } from 'node:module';
+import type { KernelBackend } from '@tensorflow/tfjs-core';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Device } from '../../src/devices/device.ts';
-import { createRuntime, ForgeError, withFaults } from '../../src/index.ts';
+import { createRuntime, ForgeError, turn, withFaults } from '../../src/index.ts';
 import { registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
 import { within } from '../support/time.ts';
 import { batchOf, lstm } from './models.ts';
@@ -25,6 +27,38 @@ describe('registration', () => {
       'TFJS_VERSION',
     );
     expect(await codeOf(() => registerBackend(tf, { name: 'my_backend' }))).toBe('BAD_NAME');
+  });
+
+  it('tells of a CPU backend of another version, to whoever listens then and in the report', async () => {
+    const backend = await registerBackend(tf, {
+      cpu: { ...cpu, version_cpu: '4.1.0' as typeof cpu.version_cpu },
+      name: 'older',
+      runtime: { devices: ['cpu'] },
+    });
+    const told: string[] = [];
+    backend.on('warning', ({ message }) => told.push(message));
+    await turn();
+    expect(told).toEqual([`@tensorflow/tfjs-backend-cpu is 4.1.0, the core is ${tf.version_core}: use one version`]);
+    expect(backend.report().warnings).toEqual(told);
+    await backend.close();
+  });
+
+  it('takes tensors of a second copy of TF.js: both copies share one engine', async () => {
+    const load = createRequire(import.meta.url);
+    const path = load.resolve('@tensorflow/tfjs-core');
+    const { [path]: first } = load.cache;
+    delete load.cache[path];
+    // It says that the platform was set before.
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const second = load(path) as typeof tf;
+    load.cache[path] = first;
+    warn.mockRestore();
+    expect(second.tensor).not.toBe(tf.tensor);
+    const backend = await forge({ name: 'copies' });
+    expect(tf.add(second.tensor([1, 2]), 1).dataSync()).toEqual(new Float32Array([2, 3]));
+    expect(await backend.toTensor(second.tensor([4])).array()).toEqual([4]);
+    expect(await codeOf(() => backend.toTensor({ dataId: {} } as tf.Tensor))).toBe('TWO_CORES');
+    await backend.close();
   });
 
   it('gives the same backend for the same options, and refuses others under the same name', async () => {
@@ -282,6 +316,17 @@ describe('a backend', () => {
     expect(memory.numBytesInGPUAllocated).toBeGreaterThanOrEqual(memory.numBytesInGPU!);
     expect(tf.backend().floatPrecision()).toBe(32);
     expect(tf.backend().epsilon()).toBe(1e-7);
+  });
+
+  it('tells that a time is not known where the runtime is closed meanwhile: debug mode waits for no time', async () => {
+    const before = tf.getBackend();
+    const own = await registerBackend(tf, { cpu, name: 'timed', runtime: { devices: ['cpu'] } });
+    await tf.setBackend('timed');
+    const timed = [1, 2].map(() => (tf.backend() as KernelBackend).time(() => tf.add(1, 2).dispose()));
+    await own.close();
+    for (const { kernelMs } of await Promise.all(timed))
+      expect(typeof kernelMs === 'number' || /the runtime is closed/.test(kernelMs.error)).toBe(true);
+    await tf.setBackend(before);
   });
 
   it('keeps what was written as TF.js does: strings, bools, numbers beyond 2^31', () => {

@@ -10,6 +10,7 @@ import { bundleTfjs } from '../../scripts/bundle-tfjs.mjs';
 import { kernelNames } from '../../src/tfjs/evaluate.ts';
 import { hostKernels } from '../../src/tfjs/routed.ts';
 import { type BuiltChild, buildChild } from '../recovery/child.ts';
+import { all } from '../support/extent.ts';
 import { noWebGpu } from '../support/webgpu.ts';
 import type { Result } from './conformance/result.ts';
 
@@ -53,18 +54,19 @@ describe("TF.js's own test suite", { timeout: patience }, () => {
   });
 
   it("runs every kernel of ours with TF.js's CPU kernels switched off; only kernels that are not ours are missing", async () => {
-    const result = await run('--no-routing');
+    const result = await run('--no-routing', ...(all ? [] : ['--part', '0/3']));
     expect(kernelNames.length).toBeGreaterThanOrEqual(150);
+    const missing = kernelNames.filter((k) => !Object.hasOwn(result.ran, k));
     // The suite has no spec for this one; the values are compared in kernels.test.ts.
-    expect(kernelNames.filter((k) => !Object.hasOwn(result.ran, k))).toEqual(['RotateWithOffset']);
+    if (all) expect(missing).toEqual(['RotateWithOffset']);
+    else expect(missing.length).toBeLessThan(15);
     // Specs of host kernels that expect an error get the one that says so, or fail on its words.
     const ofHost = new RegExp(`has no kernel on 'gpuforge'|^(${hostKernels.join('|')})`, 'i');
     expect(result.failures.filter((f) => !ofHost.test(f))).toEqual([]);
-    expect(result.passed).toBeGreaterThanOrEqual(4000);
+    expect(result.passed).toBeGreaterThanOrEqual(all ? 4000 : 1300);
   });
 
   // A part of it unless everything is asked for: software GPUs take minutes for the whole.
-  const all = process.env.GPUFORGE_TEST_ALL === '1';
   const extent = (jobs: number, part: string): string[] => (all ? ['--jobs', String(jobs)] : ['--part', part]);
 
   it.skipIf(noWebGpu !== undefined)('passes on WebGPU with asynchronous reads', async () => {

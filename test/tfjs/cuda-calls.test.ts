@@ -1,9 +1,8 @@
 // What a program that does the same again asks of the CUDA driver, each time: counted with a driver that records its calls and computes nothing.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Device } from '../../src/devices/device.ts';
 import type { TfjsBackend } from '../../src/tfjs/index.ts';
-import { openMock } from '../support/cuda-device.ts';
+import { openMock, passing } from '../support/cuda-device.ts';
 import type { MockCuda } from '../support/cuda-mock.ts';
 import { batchOf, labelsOf, mlp, mobilenet } from './models.ts';
 import { forge, tf } from './support.ts';
@@ -19,20 +18,6 @@ beforeAll(async () => {
   backend = await forge({ name: 'mock', runtime: { devices: [passing(mock.device)] } });
 });
 afterAll(() => backend.close());
-
-/** A device whose first read is what a device is asked to compute before it is used. */
-function passing(device: Device): Device {
-  const read = device.read.bind(device);
-  let first = true;
-  const answer = [1, -1, 0.3, 2.5, -7.25, 20, 88, -80].map(Math.exp);
-  return Object.assign(device, {
-    read: (...args: Parameters<Device['read']>) => {
-      if (!first) return read(...args);
-      first = false;
-      return Promise.resolve(new Uint8Array(Float32Array.from({ length: 256 }, (_, i) => answer[i % 8]!).buffer));
-    },
-  });
-}
 
 /** The calls of a round that come in every round, after some that may learn: by name, how often. Now and then somebody asks how much memory is free. */
 async function callsOf(round: () => Promise<unknown>): Promise<Record<string, number>> {

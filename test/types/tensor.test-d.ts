@@ -13,6 +13,12 @@ declare const u8: Tensor<'u8'>;
 declare const bool: Tensor<'bool'>;
 declare const some: Tensor;
 
+// Options may stand in the place of numbers that are left out.
+expectTypeOf(rt.arange(3, { dtype: 'f64' })).toEqualTypeOf<Tensor<'f64'>>();
+expectTypeOf(rt.arange(3)).toEqualTypeOf<Tensor<'i32' | 'f32'>>();
+expectTypeOf(rt.eye(3, { dtype: 'i32' })).toEqualTypeOf<Tensor<'i32'>>();
+expectTypeOf(rt.eye(3)).toEqualTypeOf<Tensor<'f32'>>();
+
 // Reading gives the array of the dtype.
 expectTypeOf(f32.data()).resolves.toEqualTypeOf<Float32Array>();
 expectTypeOf(f16.dataSync()).toEqualTypeOf<Float32Array>();

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDawn } from '../../src/devices/webgpu/node.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
+import { all } from '../support/extent.ts';
 import { within } from '../support/time.ts';
 import { needsWebGpu, noWebGpu } from '../support/webgpu.ts';
 
@@ -222,7 +223,8 @@ describe('sorts and selections', { timeout: within(40_000) }, () => {
 
   it.each([
     { shape: [9, 33], what: 'several rows a workgroup' },
-    { shape: [2, 5003], what: 'by digits, with a tile that is not full' },
+    // Takes long to compile; the checks of the device sort long rows too.
+    ...(all ? [{ shape: [2, 5003], what: 'by digits, with a tile that is not full' }] : []),
   ])('sort stably, NaN last: $shape, $what', async ({ shape }) => {
     const data = repeated(shape[0]! * shape[1]!);
     await agree((_, x) => x.sort(1), data, shape, 0);

@@ -57,11 +57,18 @@ function copy(from: Views, at: number, to: Views, into: number, bytes: number): 
   for (let i = 0; i < words; i++) target[base + i] = source[first + i]!;
 }
 
-export function writePointers(memory: CpuMemory, pointers: readonly number[], count: number, scratch: number): void {
+export function writePointers(
+  memory: CpuMemory,
+  pointers: readonly number[],
+  count: number,
+  scratch: number,
+  table = 0,
+): void {
   const { u32 } = memory.views;
   const at = argsAddress >>> 2;
   for (let i = 0; i < count; i++) u32[at + i] = pointers[i]!;
   u32[at + count] = scratch;
+  if (table > 0) u32[at + count + 1] = table;
 }
 
 const scalarWriters: Readonly<Record<DType, (m: CpuMemory, at: number, v: number | bigint) => void>> = {

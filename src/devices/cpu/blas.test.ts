@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { asType, runOn, sample } from '../../../test/support/cpu.ts';
 import type { Routine } from '../../kernel/kernel.ts';
 import { Blas, type Product } from './blas.ts';
-import { createCpuDevice } from './device.ts';
+import { type CpuDevice, createCpuDevice } from './device.ts';
 import { openHost, type ThreadHost } from './host.ts';
 import { withVariables } from './node-host.ts';
 
@@ -34,6 +34,41 @@ function hostWith(libraries: Readonly<Record<string, readonly string[]>>, calls:
       return koffi;
     },
   };
+}
+
+/** Two products of a matrix and its own transpose, bound as one buffer, beside those of two equal ones. */
+function checkOwnTranspose(one: CpuDevice, two: CpuDevice, type: 'f32' | 'f64', transposeA: boolean): void {
+  const [n, k, batch] = [75, 90, 2];
+  const work: Routine = {
+    kind: 'routine',
+    op: 'matmul',
+    name: 'matmul',
+    type,
+    batch,
+    batchA: batch,
+    batchB: batch,
+    m: n,
+    n,
+    k,
+    transposeA,
+    transposeB: !transposeA,
+    precision: 'exact',
+    epilogue: null,
+    estimate: { flops: 0, bytesRead: 0, bytesWritten: 0 },
+  };
+  const x = sample(type, batch * n * k, 3);
+  const bytes = batch * n * n * { f32: 4, f64: 8 }[type];
+  const [operand, result] = [one.allocate(x.byteLength), one.allocate(bytes)];
+  one.write(operand, new Uint8Array(x.buffer, x.byteOffset, x.byteLength));
+  const program = one.prepare(work);
+  expect(program.source).toContain('syrk');
+  one.launch(program, [operand, operand, result], []);
+  const got = asType(type, one.readSync!(result)) as Float64Array;
+  const want = asType(type, runOn(two, work, [x, x], [bytes])[0]!) as Float64Array;
+  for (let i = 0; i < got.length; i++)
+    if (!(Math.abs(got[i]! - want[i]!) <= { f32: 1e-3, f64: 1e-11 }[type]))
+      expect(got[i], `element ${i}`).toBe(want[i]);
+  for (const b of [operand, result]) one.release(b);
 }
 
 const product: Product = { type: 'f32', m: 100, n: 90, k: 80, transposeA: true, transposeB: false };
@@ -85,6 +120,26 @@ describe('a system BLAS', () => {
       ['cblas_sgemm', [101, 112, 111, 100, 90, 80, 1, 100, 90, 0, 90]],
       ['cblas_dgemm', [101, 111, 112, 100, 90, 80, 1, 80, 80, 0, 90]],
     ]);
+  });
+
+  it('computes half of the product of a matrix and its own transpose', () => {
+    const calls: Call[] = [];
+    const half = ['cblas_ssyrk', 'cblas_dsyrk'];
+    const blas = new Blas(
+      hostWith({ 'libopenblas.so.0': [...gemm, ...half, 'openblas_set_num_threads'] }, calls),
+      true,
+      1,
+    );
+    const [a, c] = [new Float32Array(1), new Float32Array(1)];
+    expect(blas.halves).toBe(true);
+    blas.runHalf({ ...product, n: 100 }, a, c);
+    blas.runHalf({ ...product, n: 100, type: 'f64', transposeA: false, transposeB: true }, a, c);
+    expect(calls.slice(1).map((x) => [x.name, x.args.filter((v) => typeof v === 'number')])).toEqual([
+      ['cblas_ssyrk', [101, 121, 112, 100, 80, 1, 100, 0, 100]],
+      ['cblas_dsyrk', [101, 121, 111, 100, 80, 1, 80, 0, 100]],
+    ]);
+    const without = new Blas(hostWith({ 'libopenblas.so.0': [...gemm, 'openblas_set_num_threads'] }, []), true, 1);
+    expect(without.halves).toBe(false);
   });
 
   it('is not used for small products, nor where it is missing or not wanted', () => {
@@ -152,6 +207,8 @@ describe('a system BLAS', () => {
             if (!(Math.abs(x[i]! - y[i]!) <= tolerance)) expect(x[i], `element ${i}`).toBe(y[i]);
         }
       }
+      for (const type of ['f32', 'f64'] as const)
+        for (const transposeA of [false, true]) checkOwnTranspose(with_, without, type, transposeA);
       expect(with_.caps.details.blas).toBe(found);
       expect(without.caps.details.blas).toBe('none');
       await with_.close();

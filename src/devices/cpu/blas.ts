@@ -23,6 +23,8 @@ interface Library {
   readonly name: string;
   readonly f32: Gemm;
   readonly f64: Gemm;
+  /** A matrix times its own transpose: half of the result. Null where the library has no such functions. */
+  readonly half: { readonly f32: Gemm; readonly f64: Gemm } | null;
 }
 
 interface Koffi {
@@ -59,10 +61,25 @@ const gemmPrototype = (name: string, scalar: string): string =>
   `void ${name}(int order, int ta, int tb, int m, int n, int k, ${scalar} alpha, void *a, int lda, void *b, int ldb, ` +
   `${scalar} beta, void *c, int ldc)`;
 
+const halfPrototype = (name: string, scalar: string): string =>
+  `void ${name}(int order, int uplo, int trans, int n, int k, ${scalar} alpha, void *a, int lda, ${scalar} beta, void *c, int ldc)`;
+
 const rowMajor = 101;
+const upper = 121;
 const asItIs = 111;
 const transposed = 112;
 const intLimit = 2 ** 31;
+
+function halfOf(library: ReturnType<Koffi['load']>): Library['half'] {
+  try {
+    return {
+      f32: library.func(halfPrototype('cblas_ssyrk', 'float')) as Gemm,
+      f64: library.func(halfPrototype('cblas_dsyrk', 'double')) as Gemm,
+    };
+  } catch {
+    return null;
+  }
+}
 
 export class Blas {
   readonly #host: ThreadHost;
@@ -96,6 +113,17 @@ export class Blas {
     const gemm = this.#open()![p.type];
     const [ta, tb] = [p.transposeA ? transposed : asItIs, p.transposeB ? transposed : asItIs];
     gemm(rowMajor, ta, tb, p.m, p.n, p.k, 1, a, p.transposeA ? p.m : p.k, b, p.transposeB ? p.k : p.n, 0, c, p.n);
+  }
+
+  /** Whether the library has `runHalf`. */
+  get halves(): boolean {
+    return this.#open()?.half != null;
+  }
+
+  /** The product of a matrix and its own transpose, but only its diagonal and what is right of it. */
+  runHalf(p: Product, a: ArrayBufferView, c: ArrayBufferView): void {
+    const trans = p.transposeA ? transposed : asItIs;
+    this.#open()!.half![p.type](rowMajor, upper, trans, p.n, p.k, 1, a, p.transposeA ? p.n : p.k, 0, c, p.n);
   }
 
   #open(): Library | null {
@@ -133,6 +161,6 @@ export class Blas {
     const f32 = library.func(gemmPrototype('cblas_sgemm', 'float')) as Gemm;
     const f64 = library.func(gemmPrototype('cblas_dgemm', 'double')) as Gemm;
     if (candidate.threads) library.func(`void ${candidate.threads}(int n)`)(this.#threads);
-    return { name: `${candidate.name} (${path})`, f32, f64 };
+    return { name: `${candidate.name} (${path})`, f32, f64, half: halfOf(library) };
   }
 }

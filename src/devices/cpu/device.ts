@@ -104,7 +104,7 @@ class Cpu implements CpuDevice {
   readonly lost = new Promise<DeviceLoss>(() => {});
   readonly #engine: WasmEngine;
   readonly #blas: Blas | null;
-  readonly #small = new SmallBuffers();
+  readonly #small: SmallBuffers;
   readonly #tiny: number;
   /** The ones used longest ago go first. */
   readonly #programLimit: number;
@@ -120,6 +120,7 @@ class Cpu implements CpuDevice {
     this.id = id;
     this.#engine = engine;
     this.#blas = blas;
+    this.#small = new SmallBuffers(engine.memory);
     this.#tiny = tiny;
     this.#programLimit = programs;
     const { memory, threads } = engine;
@@ -128,9 +129,10 @@ class Cpu implements CpuDevice {
       dtypes: new Set(dtypes),
       native: cpuNative,
       skipsArms: true,
-      routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
+      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'topk', 'compact', 'fourier']),
       matmulEpilogue: false,
       valueSorts: true,
+      selectsAnywhere: true,
       maxBuffers,
       maxBufferBytes: memory.heap.capacity,
       syncRead: true,
@@ -173,7 +175,9 @@ class Cpu implements CpuDevice {
     const b = buffer as CpuBuffer;
     if (b.small || b.released) return;
     b.released = true;
-    if (!this.#closed) this.#engine.release(b.block!);
+    if (this.#closed) return;
+    if (b.block) this.#engine.release(b.block);
+    else if (this.#engine.settled) this.#small.release(b);
     b.block = null;
   }
 

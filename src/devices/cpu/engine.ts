@@ -78,6 +78,32 @@ export class WasmCode {
   }
 }
 
+/** Numbers that a module reads, in the shared memory from its first run on. */
+export class WasmTable {
+  readonly #name: string;
+  readonly #bytes: Uint8Array;
+  #block: Block | null = null;
+
+  constructor(name: string, bytes: Uint8Array) {
+    this.#name = name;
+    this.#bytes = bytes;
+  }
+
+  /** Where they are; OutOfMemory if there is no room for them. */
+  address(memory: CpuMemory): number {
+    if (!this.#block) {
+      this.#block = memory.take(this.#bytes.length, this.#name);
+      memory.views.u8.set(this.#bytes, this.#block.address);
+    }
+    return this.#block.address;
+  }
+
+  withdraw(memory: CpuMemory): void {
+    if (this.#block) memory.heap.free(this.#block);
+    this.#block = null;
+  }
+}
+
 export interface SharedWork {
   readonly code: WasmCode;
   readonly items: number;
@@ -103,8 +129,8 @@ export class WasmEngine {
   readonly #host: ThreadHost;
   readonly #patience: number;
   readonly #deferred: Block[] = [];
-  /** Modules whose bytes are in the shared memory. */
-  readonly #published = new Set<WasmCode>();
+  /** Modules whose bytes are in the shared memory, and tables. */
+  readonly #published = new Set<WasmCode | WasmTable>();
   /** Where the times of the workers go; null if nobody wants to know. */
   lanes: LaneTime[] | null = null;
   #pool: WorkerPool | null = null;
@@ -142,10 +168,15 @@ export class WasmEngine {
     }
   }
 
+  /** Whether no lost worker can write to memory any more. */
+  get settled(): boolean {
+    return this.#pool === null || this.#pool.settled;
+  }
+
   /** Frees a block, now or when no lost worker can write to it any more. */
   release(block: Block): void {
-    if (this.#pool && !this.#pool.settled) this.#deferred.push(block);
-    else this.memory.heap.free(block);
+    if (this.settled) this.memory.heap.free(block);
+    else this.#deferred.push(block);
   }
 
   /**
@@ -153,7 +184,7 @@ export class WasmEngine {
    * it: it is then replaced by a new one, and workers start again when they are needed.
    */
   trim(): void {
-    if (this.#pool && !this.#pool.settled) return;
+    if (!this.settled) return;
     for (const code of this.#published) code.withdraw(this.memory);
     this.#published.clear();
     // Workers know modules by number, not by address: those that have one keep it.
@@ -170,6 +201,18 @@ export class WasmEngine {
   drop(code: WasmCode): void {
     code.dispose(this.memory);
     this.#published.delete(code);
+  }
+
+  /** Where the numbers of a table are. */
+  published(table: WasmTable): number {
+    this.#published.add(table);
+    return table.address(this.memory);
+  }
+
+  /** Takes a table out of the shared memory; running its module again puts it there. */
+  withdraw(table: WasmTable): void {
+    table.withdraw(this.memory);
+    this.#published.delete(table);
   }
 
   async close(): Promise<void> {

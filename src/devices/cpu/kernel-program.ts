@@ -2,7 +2,7 @@
 //
 // Which of the two is decided by the kernel alone where they could differ in the last bit (float sums), so results
 // never depend on how often something ran. Where both give the same bits, an interpreted kernel that turns out to be
-// launched often is compiled after all.
+// launched often is compiled after all; from then on it is interpreted only where WebAssembly would have to copy its buffers.
 
 import { sizeOf } from '../../base/shape.ts';
 import { ArgumentError } from '../../errors.ts';
@@ -16,11 +16,11 @@ import { argsLayout, type WasmKernel } from './render/module.ts';
 import { renderKernel } from './render/render.ts';
 import { compileTiny, type TinyKernel, tinyWork } from './tiny/compile.ts';
 
-/** Launches after which an interpreted kernel of some size is worth compiling. */
-const hotLaunches = 32;
-/** Loop iterations below which WebAssembly cannot win: a launch of it costs as much. Starting a loop costs as much as some of its turns. */
-const smallWork = 512;
+/** Turns of loops after which an interpreted kernel has cost as much as compiling it does. Starting a loop costs as much as some of its turns. */
+const hotWork = 1 << 16;
 const loopStart = 16;
+/** Turns below which WebAssembly does not win: for buffers in its memory, and for others, which it copies. */
+const [smallWork, smallCopied] = [32, 512];
 
 interface Compiled {
   readonly wasm: WasmKernel;
@@ -29,6 +29,11 @@ interface Compiled {
   readonly once: SharedWork;
   readonly again: SharedWork;
 }
+
+const isCopied = (buffers: readonly CpuBuffer[]): boolean => {
+  for (let i = 0; i < buffers.length; i++) if (buffers[i]!.small !== null) return true;
+  return false;
+};
 
 export class KernelProgram implements CpuProgram {
   readonly name: string;
@@ -42,9 +47,10 @@ export class KernelProgram implements CpuProgram {
   readonly #layout;
   readonly #inputs: number;
   readonly #nanoseconds: number;
-  #launches = 0;
-  /** Interpreted, but worth compiling if it is launched often. */
-  #worthCode = false;
+  /** Turns of loops of one launch, as far as WebAssembly would give the same bits; else none. */
+  #work = 0;
+  /** Turns of loops that were interpreted so far. */
+  #interpreted = 0;
 
   /** `tinyElements`: the most loop iterations that are interpreted. */
   constructor(kernel: Kernel, engine: WasmEngine, tinyElements: number) {
@@ -71,12 +77,14 @@ export class KernelProgram implements CpuProgram {
     if (tinyWork(kernel) <= tinyElements) {
       this.#tiny = compileTiny(kernel);
       const { work, loops, exact } = this.#tiny;
-      this.#worthCode = exact && work + loops * loopStart > smallWork;
+      if (exact) this.#work = work + loops * loopStart;
     } else this.#compile();
   }
 
   get source(): string {
-    return this.#tiny ? `;; interpreted: ${this.#tiny.work} loop iterations\n` : this.#compile().wasm.text;
+    return this.#tiny && !this.#compiled
+      ? `;; interpreted: ${this.#tiny.work} loop iterations\n`
+      : this.#compile().wasm.text;
   }
 
   /** Elements per step of the main loop; 0 while interpreted. */
@@ -86,11 +94,17 @@ export class KernelProgram implements CpuProgram {
 
   run(buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
     const tiny = this.#tiny;
-    if (!tiny) this.#launch(buffers, scalars);
-    else {
-      tiny.run(buffers, scalars, this.#engine.memory.views);
-      if (this.#worthCode && ++this.#launches === hotLaunches) this.#tiny = null;
-    }
+    if (tiny === null || this.#isWorthCode(buffers)) this.#launch(buffers, scalars);
+    else tiny.run(buffers, scalars, this.#engine.memory.views);
+  }
+
+  /** Whether an interpreted kernel was launched so often that WebAssembly is worth it, for these buffers. */
+  #isWorthCode(buffers: readonly CpuBuffer[]): boolean {
+    const work = this.#work;
+    if (work <= smallWork || (work <= smallCopied && isCopied(buffers))) return false;
+    if (this.#interpreted >= hotWork) return true;
+    this.#interpreted += work;
+    return false;
   }
 
   dispose(): void {

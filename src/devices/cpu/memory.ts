@@ -3,7 +3,8 @@
 //   0          never used, so that a zero pointer is always wrong; no buffer is nearer than `reach` (render/addresses.ts)
 //   control    what the worker pool and its workers tell each other (pool/control.ts)
 //   args       the argument block of the launch in progress
-//   staging    copies of small buffers while a launch needs them in this memory
+//   staging    copies of buffers in JavaScript arrays while a launch needs them in this memory
+//   slabs      small buffers (buffer.ts)
 //   heap       everything else
 //
 // The memory starts small and grows in steps; address space for 4 GiB is reserved, pages cost nothing until touched.
@@ -20,7 +21,9 @@ export const argsAddress = 32768;
 export const argsBytes = 8192;
 export const stagingAddress = argsAddress + argsBytes;
 export const stagingBytes = 64 * 4160;
-const heapBase = Math.ceil((stagingAddress + stagingBytes) / pageBytes) * pageBytes;
+export const slabBytes = 65536;
+const slabsAddress = Math.ceil((stagingAddress + stagingBytes) / pageBytes) * pageBytes;
+const heapBase = slabsAddress + 32 * slabBytes;
 const stepBytes = 16 << 20;
 /** Memories up to this size do well with small pages, and looking for the system's call takes milliseconds. */
 const largeBytes = 2 * stepBytes;
@@ -41,6 +44,8 @@ export class CpuMemory {
   readonly #limit: number;
   readonly #largePages: ThreadHost['largePages'];
   #maximum = 0;
+  /** End of the slabs that were ever taken. */
+  #slabsEnd = slabsAddress;
 
   /** `largePages`: asks for large pages under a memory, once it holds more than a little. */
   constructor(limit: number, shared: boolean, largePages?: ThreadHost['largePages']) {
@@ -50,13 +55,15 @@ export class CpuMemory {
     this.renew();
   }
 
-  /** A fresh, empty memory. Only while nothing is held in the old one, whose pages go back to the system. */
+  /** A fresh memory with nothing but the slabs. Only while no block is held in the old one, whose pages go back to the system. */
   renew(): void {
     const wanted = Math.min(65536, Math.ceil((heapBase + this.#limit) / pageBytes));
     const { memory, maximum } = reserve(wanted, this.shared);
+    const slabs = this.views?.u8.subarray(slabsAddress, this.#slabsEnd);
     this.memory = memory;
     this.#maximum = maximum * pageBytes;
     this.views = new Views(memory.buffer);
+    if (slabs) this.views.u8.set(slabs, slabsAddress);
     this.heap = new Heap({
       base: heapBase,
       limit: Math.min(heapBase + this.#limit, this.#maximum),
@@ -94,6 +101,14 @@ export class CpuMemory {
       requested: bytes,
       available,
     });
+  }
+
+  /** The address of a slab that nobody had yet; null if there is none left. */
+  takeSlab(): number | null {
+    const address = this.#slabsEnd;
+    if (address === heapBase) return null;
+    this.#slabsEnd = address + slabBytes;
+    return address;
   }
 
   #commit(end: number): boolean {

@@ -31,7 +31,7 @@ const caps: Capabilities = {
   name: 'reference interpreter',
   dtypes: new Set(dtypes),
   native: Object.fromEntries(dtypes.map((t) => [t, isFloat(t) ? floatOps : exactOps])),
-  routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows']),
+  routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'compact', 'rows']),
   rows: { bytes: 64 * 1024, columnBytes: 8 * 1024 },
   attention: { f32: 256, f16: 256, bf16: 256 },
   matmulEpilogue: true,

@@ -5,6 +5,7 @@ import { sizeOf } from '../../base/shape.ts';
 import { Exprs } from '../../kernel/expr.ts';
 import type {
   Attention,
+  Compact,
   Epilogue,
   Kernel,
   Matmul,
@@ -159,6 +160,18 @@ const scatter: Run<Scatter> = (r, buffers, _, scratch) => {
   if (sums !== out) for (let i = 0; i < total; i++) out.set(i, sums.get(i));
 };
 
+const compact: Run<Compact> = (r, buffers) => {
+  const flags = buffers[0]!;
+  const output = buffers[buffers.length - 1]!;
+  const found = Array.from({ length: r.length }, (_, i) => i).filter((i) => Number(flags.get(i)) !== 0);
+  if (r.what === 'count') output.set(0, found.length);
+  else
+    for (let i = 0; i < r.count; i++) {
+      const at = found[i];
+      output.set(i, at === undefined ? 0 : r.what === 'values' ? buffers[1]!.get(at) : at);
+    }
+};
+
 /** Scores in f32, everything behind them in doubles. */
 const attention: Run<Attention> = (r, buffers, scalars, scratch) => {
   const [q, k, v] = buffers as [Elements, Elements, Elements];
@@ -243,9 +256,14 @@ export function runRoutine(
     case 'scatter':
       scatter(routine, buffers, scalars, scratch);
       break;
+    case 'compact':
+      compact(routine, buffers, scalars, scratch);
+      break;
     case 'rows':
       rows(routine, buffers, scalars, scratch);
       break;
+    case 'fourier':
+      throw new Error(`reference: ${routine.name}: transforms are not among the capabilities`);
     case 'raw':
       throw new Error(`reference: ${routine.name}: raw ${routine.language} kernels run on their own device only`);
     default:

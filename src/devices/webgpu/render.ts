@@ -39,7 +39,9 @@ export function render(
       return gpuKernels?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
+    case 'fourier':
     case 'products':
+    case 'compact':
       return needed<PassPlan>(null, work);
     case 'rows':
       for (const { kernel } of work.stages) checkPositions(kernel);

@@ -47,7 +47,7 @@ export interface ClientOptions {
   readonly token?: string | undefined;
   readonly field?: string | undefined;
   readonly hardware?: number | undefined;
-  /** How long a reply may take. Default 10 s. */
+  /** How long a connection and a reply may take. Default 10 s. */
   readonly replyMs?: number | undefined;
   /** How often a lost connection is made anew. Default 3. */
   readonly reconnects?: number | undefined;
@@ -61,6 +61,8 @@ interface Waiting {
 export class FieldClient implements AsyncDisposable {
   readonly #options: ClientOptions;
   #socket: Socket | null = null;
+  /** A connection that is being made; all who need it wait for the same one. */
+  #opening: { readonly done: Promise<void>; readonly socket: Socket } | null = null;
   #reader = new FrameReader();
   #welcome: Welcome | null = null;
   #sequence = 0;
@@ -77,7 +79,7 @@ export class FieldClient implements AsyncDisposable {
   /** Connects to a field server, and agrees with it on sensors and motors. */
   static async connect(options: ClientOptions): Promise<FieldClient> {
     const client = new FieldClient(options);
-    await client.#open();
+    await client.#connected();
     return client;
   }
 
@@ -94,10 +96,9 @@ export class FieldClient implements AsyncDisposable {
   /** One cycle: sensor values, optionally with a reward behind them. */
   async getAction(values: ArrayLike<number>): Promise<Float32Array> {
     if (this.#closed) throw new FieldWireError(0, 'it was closed');
-    if (!this.#socket) {
-      if (this.#left-- <= 0) throw new FieldWireError(0, 'the connection is lost, and was made anew often enough');
-      await this.#open();
-    }
+    if (!this.#socket && !this.#opening && this.#left-- <= 0)
+      throw new FieldWireError(0, 'the connection is lost, and was made anew often enough');
+    if (!this.#socket || this.#opening) await this.#connected();
     const start = performance.now();
     const reply = await this.#ask('sensors', encodeValues(values));
     this.#latencies.push(performance.now() - start);
@@ -113,6 +114,7 @@ export class FieldClient implements AsyncDisposable {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#opening?.socket.destroy(new Error('it was closed'));
     this.#socket?.destroy();
     this.#lose(new FieldWireError(0, 'it was closed'));
   }
@@ -121,12 +123,31 @@ export class FieldClient implements AsyncDisposable {
     await this.close();
   }
 
-  async #open(): Promise<void> {
-    const { port = 9999, host = '127.0.0.1' } = this.#options;
-    const socket = await new Promise<Socket>((resolve, reject) => {
-      const made = openSocket({ port, host, noDelay: true }, () => resolve(made));
-      made.once('error', (e) => reject(new FieldWireError(0, `${host}:${port}: ${e.message}`)));
+  #connected(): Promise<void> {
+    if (this.#opening) return this.#opening.done;
+    const socket = this.#dial();
+    const done = this.#open(socket).finally(() => {
+      this.#opening = null;
     });
+    this.#opening = { done, socket };
+    return done;
+  }
+
+  /** A connection that is being made, for as long as a reply may take. */
+  #dial(): Socket {
+    const { port = 9999, host = '127.0.0.1' } = this.#options;
+    const socket = openSocket({ port, host, noDelay: true });
+    socket.setTimeout(this.#replyMs, () => socket.destroy(new Error(`no answer within ${this.#replyMs} ms`)));
+    return socket;
+  }
+
+  async #open(socket: Socket): Promise<void> {
+    const { port = 9999, host = '127.0.0.1' } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      socket.once('connect', () => resolve());
+      socket.once('error', (e) => reject(new FieldWireError(0, `${host}:${port}: ${e.message}`)));
+    });
+    socket.setTimeout(0);
     this.#socket = socket;
     this.#reader = new FrameReader();
     socket.on('data', (bytes) => this.#receive(bytes));
@@ -146,6 +167,13 @@ export class FieldClient implements AsyncDisposable {
       throw e;
     });
     this.#welcome = decodeWelcome(reply.payload);
+    if (this.#welcome) return;
+    socket.destroy();
+    throw new FieldWireError(0, `what answers at ${host}:${port} is no field server`);
+  }
+
+  get #replyMs(): number {
+    return this.#options.replyMs ?? 10_000;
   }
 
   async #ask(type: FrameType, payload: Uint8Array): Promise<Frame> {
@@ -155,8 +183,8 @@ export class FieldClient implements AsyncDisposable {
     return new Promise<Frame>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(sequence);
-        reject(new FieldWireError(0, `no reply within ${this.#options.replyMs ?? 10_000} ms`));
-      }, this.#options.replyMs ?? 10_000);
+        reject(new FieldWireError(0, `no reply within ${this.#replyMs} ms`));
+      }, this.#replyMs);
       const done =
         <T>(then: (value: T) => void) =>
         (value: T): void => {

@@ -33,7 +33,7 @@ export interface ServeOptions {
   readonly shared?: Readonly<Record<string, Field>> | undefined;
   /** Most requests per second of a connection; told to clients. Default 1000. */
   readonly hz?: number | undefined;
-  /** A frame that began must end within this. Default 60 s. */
+  /** A handshake must come, and a frame that began must end, within this. Default 60 s. */
   readonly receiveMs?: number | undefined;
   /** Default 64. */
   readonly connections?: number | undefined;
@@ -53,8 +53,11 @@ export interface Served {
 
 /** Requests of a connection that may wait for the one before. */
 const mostWaiting = 4;
+const receiveMs = 60_000;
 /** Bytes that a client may leave unread. */
 const mostUnread = 1 << 20;
+/** A connection that is silent for so long is asked whether the other side is still there: a robot may lose its power. */
+const keepAliveMs = 30_000;
 
 export class Connection {
   readonly #socket: Socket;
@@ -72,6 +75,8 @@ export class Connection {
   #shook = false;
   #ended: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
+  /** Until the handshake. */
+  readonly #stranger: NodeJS.Timeout;
   /** When the request before came, by `performance.now()`. */
   #last = Number.NEGATIVE_INFINITY;
 
@@ -84,6 +89,13 @@ export class Connection {
     socket.on('data', (bytes) => this.#receive(bytes));
     socket.on('error', () => {});
     socket.on('close', () => void this.end());
+    socket.setKeepAlive(true, keepAliveMs);
+    // Strangers who say nothing must not fill the server.
+    this.#stranger = setTimeout(() => {
+      this.fail('handshakeRequired', 'no handshake came in time', 0);
+      void this.end();
+    }, options.receiveMs ?? receiveMs);
+    this.#stranger.unref();
   }
 
   /** The field of this connection alone; null if there is none. */
@@ -110,6 +122,7 @@ export class Connection {
 
   async #end(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
+    clearTimeout(this.#stranger);
     this.#waiting = [];
     this.#gone();
     this.#socket.end();
@@ -134,12 +147,14 @@ export class Connection {
     const { frames, error } = this.#reader.push(bytes);
     for (const frame of frames) this.#take(frame);
     if (error) this.fail(error.name, error.text, error.sequence);
+    // A frame has its time from its first byte on, however slowly the others come.
+    if (this.#timer && this.#reader.waiting && frames.length === 0) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
     if (!this.#reader.waiting || this.#ended) return;
     this.#timer = setTimeout(
       () => this.fail('cutShort', 'the rest of a frame did not come in time', 0),
-      this.#options.receiveMs ?? 60_000,
+      this.#options.receiveMs ?? receiveMs,
     );
     this.#timer.unref();
   }
@@ -181,6 +196,7 @@ export class Connection {
     if (hello.least > version || hello.most < version)
       return this.fail('badVersion', `versions ${hello.least} to ${hello.most}; this side speaks ${version}`, sequence);
     if (!sameToken(hello.token, token)) return this.fail('wrongToken', 'the token is wrong', sequence);
+    clearTimeout(this.#stranger);
     const known = hello.field ? (Object.hasOwn(shared, hello.field) ? shared[hello.field]! : null) : undefined;
     if (known === null) return this.fail('unknownField', `there is no field '${hello.field.slice(0, 40)}'`, sequence);
     const wanted = known?.options.shape;

@@ -3,12 +3,31 @@
 import { fieldKinds, fieldSettings } from '../signatures.ts';
 
 const isObject = fieldKinds.object.is;
+const isWhole = (v: unknown, least: number, most: number): boolean =>
+  Number.isInteger(v) && (v as number) >= least && (v as number) <= most;
+/** What a handshake has room for. */
+const [mostWord, mostText] = [65_535, 255];
+const longestMs = 2 ** 31 - 1;
 
 export const wireKinds = {
   ...fieldKinds,
   port: {
-    is: (v: unknown) => Number.isInteger(v) && (v as number) >= 0 && (v as number) <= 65_535,
+    is: (v: unknown) => isWhole(v, 0, mostWord),
     words: 'a port: a whole number from 0 to 65535',
+  },
+  count: { is: (v: unknown) => isWhole(v, 1, mostWord), words: 'a whole number from 1 to 65535' },
+  tally: { is: (v: unknown) => isWhole(v, 0, mostWord), words: 'a whole number from 0 to 65535' },
+  shortText: {
+    is: (v: unknown) => typeof v === 'string' && new TextEncoder().encode(v).length <= mostText,
+    words: `a text of at most ${mostText} bytes`,
+  },
+  milliseconds: {
+    is: (v: unknown) => typeof v === 'number' && v > 0 && v <= longestMs,
+    words: `a number of milliseconds above 0, up to ${longestMs}`,
+  },
+  rate: {
+    is: (v: unknown) => typeof v === 'number' && v > 0 && v < Number.POSITIVE_INFINITY,
+    words: 'a finite number above 0',
   },
   server: {
     is: (v: unknown) => isObject(v) && 'view' in (v as object) && 'cycles' in (v as object),
@@ -20,13 +39,13 @@ export const wireKinds = {
   },
 };
 
-export const serveSignature = `async options:{port:port,host:text,token:text,field:{${fieldSettings}},shared:fields,hz:number,receiveMs:number,connections:number}?`;
+export const serveSignature = `async options:{port:port,host:text,token:shortText,field:{${fieldSettings}},shared:fields,hz:rate,receiveMs:milliseconds,connections:count}?`;
 export const serverSignatures: Readonly<Record<string, string>> = { view: '', close: 'async' };
 
 export const clientMakers: Readonly<Record<string, string>> = {
   connect:
-    'async options:{port:port,host:text,sensors:number!,motors:number!,token:text,field:text,hardware:number,replyMs:number,' +
-    'reconnects:number}',
+    'async options:{port:port,host:text,sensors:count!,motors:count!,token:shortText,field:shortText,hardware:tally,' +
+    'replyMs:milliseconds,reconnects:tally}',
 };
 export const clientSignatures: Readonly<Record<string, string>> = {
   getAction: 'async values:arrayLike',

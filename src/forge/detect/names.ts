@@ -9,6 +9,7 @@ import { type Fact, type Gpu, known, missing } from '../machine.ts';
 import { plainLine } from '../text/plain.ts';
 import { type Candidate, candidates, size } from './candidates.ts';
 import { newGpu } from './draft.ts';
+import { partOf } from './name-parts.ts';
 import { amdArchitecture, gfxIds } from './tables/amd-products.ts';
 import { architectureOf } from './tables/nvidia-chips.ts';
 import { appleChips, computeCapabilities } from './tables/product-names.ts';
@@ -60,13 +61,6 @@ function fromLspci(text: string): string {
   return product?.split(/ ?\/ ?/)[0] ?? id ?? text;
 }
 
-/** A part of a card that a virtual machine is given ("GRID A100D-40C", "H100-1-10C"), and a DGX or HGX of one kind. */
-function partOf(text: string): string | undefined {
-  const share = /^(?:nvidia )?(?:grid )?([a-z]{1,3}\d{1,4}[a-z]?)(?:-\d)?-(\d{1,3})[abcq]$/i.exec(text.trim());
-  if (share) return `${share[1]!.replace(/^(a100)d$/i, '$1')} ${share[2]}GB`;
-  return /^(?:nvidia )?(?:dgx|hgx)[ -]([a-z]\d{3})$/i.exec(text.trim())?.[1];
-}
-
 interface Wanted {
   /** All that counts of the name, joined. */
   readonly key: string;
@@ -76,13 +70,17 @@ interface Wanted {
 }
 
 const NOISE =
-  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|passive|oc|oem|developer kit|dev kit|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
+  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|lenovo|dell|hp|acer|rog strix|rog|aorus|ventus(?: \dx)?|suprim|nitro\+?|founder's|passive|oc|oem|developer kit|dev kit|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
 const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
 const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
 
 /** "NVIDIA GeForce RTX 4060 Ti (16 GB)" is the words rtx, 4060, ti with 16 GiB. */
 function read(name: string): Wanted {
-  const plain = plainLine(name).toLowerCase().replaceAll('_', ' ');
+  const plain = plainLine(name)
+    .toLowerCase()
+    .replaceAll('_', ' ')
+    // "5060ti16g": the size begins where the name ends.
+    .replace(/(\d(?:ti|super|xtx|xt|gre))(?=\d{1,2} ?g)/g, '$1 ');
   const laptop = plain.match(LAPTOP) !== null;
   const gib = SIZE.exec(plain)?.[1];
   const words = plain
@@ -93,6 +91,7 @@ function read(name: string): Wanted {
     .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
     .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
     .replace(/\b(16[56]0|20[678]0|40[78]0)s\b/g, '$1 super')
+    .replace(/\b(4070)tis\b/g, '$1 ti super')
     .split(/[^a-z0-9+]+/)
     .filter((word) => word !== '');
   return { key: words.join(' '), words, memoryGiB: gib === undefined ? undefined : Number(gib), laptop };

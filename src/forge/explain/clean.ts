@@ -14,10 +14,7 @@ const LONG_LINE = 4096;
 
 export function clean(source: string): string {
   const text = source.length > MOST ? source.slice(-MOST) : source;
-  return text
-    .replaceAll('\r\n', '\n')
-    .split('\n')
-    .map(lastWritten)
+  return unwrapped(text.replaceAll('\r\n', '\n').split('\n').map(lastWritten))
     .map((line) =>
       plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line)
         .replace(LOST, '')
@@ -40,20 +37,46 @@ function lastWritten(line: string): string {
   );
 }
 
+/** Narrower terminals are rare. */
+const TERMINAL = 79;
+
+/**
+ * What was copied from a terminal is broken at its width, in the middle of words: no line is longer, and two in a row are as
+ * long. Such lines are joined again; empty ones stay in their places.
+ */
+function unwrapped(lines: string[]): string[] {
+  const width = lines.reduce((most, line) => Math.max(most, line.length), 0);
+  if (width < TERMINAL || width > 400) return lines;
+  for (let i = 0; i < lines.length - 1; i++) {
+    let end = i;
+    while (
+      lines[end]!.length === width &&
+      /^(?!.* {3}).*[\w ',.-]$/.test(lines[end]!) &&
+      /^ ?[a-z\d]/.test(lines[end + 1] ?? '')
+    )
+      end++;
+    if (end < i + 2) continue;
+    lines[i] = lines.slice(i, end + 1).join('');
+    lines.fill('', i + 1, end + 1);
+    i = end;
+  }
+  return lines;
+}
+
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|[Ii]nfo|[Dd]ebug|trace)\]|\bFailed to open libibverbs|\[W socket\.cpp[^\n]*\berrno: 97\b|^\s*[✓✔]|^\s*(?:#define )?(?:CUDA|CUDNN|CUBLAS|NCCL|HIP|CL|VK)_\w+ *=? *-?(?:0x)?\d+,?$|\bUnable to initialize backend '(?!cuda|gpu|rocm|xla_gpu)\w+'|\b(?:is|are) (?:benign|harmless)\b|\bcan be (?:safely )?ignored\b|\bsafely ignore\b|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b|: +Could not collect\b|: +\(not found\)$|: no version information available \(required by|\[installed(?:,[\w/ ]+)?\]$|^(?:ii|un|rc|iU) {2,}\S|^\s*cl(?:Get|Create)\w+\(NULL, |^\s*[Cc]hecking (?!.*\berror:)(?:for |whether )?\S+?\.\.\.|(?:^|[\s/\\])(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|nvcc|hipcc|icpx?|cl)(?:\.exe)? (?:[-/]\S+ ){3}(?!.*(?:error|fatal)(?::| [A-Z]\d))/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =
-  /\byou can ignore this (?:warning|message)\b|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
+  /\byou can ignore this (?:warning|message)\b|\b[Uu]sing default\b|\b[Pp]erformance (?:might|may|will) be\b|\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^(?:ls|cat|grep|find|cp|mv|rm|stat): |^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG|info|debug|trace)[: ]|^\[?[\d:., T/-]{8,}Z?\]?:? ?\[?(?:Info|Debug|Verbose|Trace)\b|^\S{0,30} I (?:tensorflow|external)\//;
 
 /**
  * A compiler or a linker speaks. What it says is about the source, whatever names stand in it; only classes of builds take such
  * a line for theirs.
  */
 export const COMPILER =
-  /^(?:\S+ )?[\w./\\+~:-]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|hip|m|mm)(?::\d+){1,2}: (?:fatal )?error: |^[\w./\\+~: -]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)\(\d+\) ?: (?:fatal )?error\b|\berror LNK\d{4}\b|\bundefined reference to\b|^(?:\S*\/)?(?:ld|collect2)(?:\.\w+)?: |\bcannot find -l\w/;
+  /^(?:\S+ )?[\w./\\+~:-]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|hip|m|mm)(?::\d+){1,2}: (?:fatal )?error: |^(?:\d+>)?[\w./\\+~: -]+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)\(\d+\) ?: (?:fatal )?error\b|\berror LNK\d{4}\b|\bundefined reference to\b|^(?:\S*\/)?(?:ld|collect2)(?:\.\w+)?: |\bcannot find -l\w/;
 
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER =
@@ -61,12 +84,14 @@ export const PROGRAMMER =
 
 /** Words of which every message in the catalogue has one. Without them a line is ordinary output. */
 const TELLING =
-  /err|fail|fatal|warn|except|\bca(?:nno|n'|n )t|n't\b|\bnot\b|\bno\b|unable|unsupport|mismatch|insufficient|illegal|invalid|kill|denied|out of|too (?:old|small|many)|abort|assert|lost|tim(?:ed|e) ?out|refuse|undefined|missing|\bxid\b|NVRM|terminat|exit|_STATUS_|incompat|duplicate|skipp|ignor|requir|less than|exceed|larger|greater|already|busy|reject|in use|wrong|stub|only support|signal|stop|died|found|capab|GPU hang|reset|depends|nouveau|available: +(?:0|False)|\+cpu\b|illegal|crash|mlock|Consult|conflict|managed|ReadTimeout|IncompleteRead|detect|driver|Subst|sees|does|hidden|offload|corrupt/i;
+  /err|fail|fatal|\bfault|segfault|core dumped|\bSIG[A-Z]{3}|warn|except|\bca(?:nno|n'|n )t|n't\b|\bnot\b|\bno\b|unable|unsupport|mismatch|insufficient|illegal|invalid|kill|denied|out of|too (?:old|small|many)|abort|assert|lost|tim(?:ed|e) ?out|refuse|undefined|missing|\bxid\b|NVRM|terminat|exit|_STATUS_|incompat|duplicate|skipp|ignor|requir|less than|exceed|larger|greater|already|busy|reject|in use|wrong|stub|only support|signal|stop|died|found|capab|GPU hang|reset|depends|nouveau|available: +(?:0|False)|\+cpu\b|illegal|crash|mlock|Consult|conflict|managed|ReadTimeout|IncompleteRead|detect|driver|Subst|sees|does|hidden|offload|corrupt/i;
 
 /** From this size on only the telling lines of a log are searched. */
 const LARGE = 48 * 1024;
 const BEFORE = 1;
 const AFTER = 4;
+/** Empty lines in place of lines that were left out; more than any pattern looks over. */
+const APART = ['', '', '', ''];
 
 export interface Searchable {
   readonly text: string;
@@ -89,10 +114,14 @@ export function condense(text: string): Searchable {
   const kept: string[] = [];
   const numbers: number[] = [];
   lines.forEach((line, i) => {
-    if (keep[i] === 1) {
-      kept.push(line);
-      numbers.push(i + 1);
+    if (keep[i] !== 1) return;
+    // What was left out keeps its neighbours apart: a pattern over a few lines must not join what stood far from each other.
+    if (keep[i - 1] === 0) {
+      kept.push(...APART);
+      numbers.push(...APART.map(() => i + 1));
     }
+    kept.push(line);
+    numbers.push(i + 1);
   });
   const short = kept.join('\n');
   return { text: short, lineNumber: (offset) => numbers[short.slice(0, offset).split('\n').length - 1] ?? 1 };

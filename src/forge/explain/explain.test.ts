@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { alsoRight, corpus as worded } from '../../../test/forge/errors/corpus.ts';
-import { measure, readErrors, unseen, written } from '../../../test/forge/errors/read.mjs';
+import { batches, measure, readErrors, unseen, written } from '../../../test/forge/errors/read.mjs';
 import { machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { everyNth } from '../../../test/support/extent.ts';
+import { within } from '../../../test/support/time.ts';
 import { known } from '../machine.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean } from './clean.ts';
@@ -21,7 +22,7 @@ const corpus: Readonly<Record<string, readonly string[]>> = (() => {
   for (const { accept, text } of families) all[accept[0]!] = [...(all[accept[0]!] ?? []), text];
   return all;
 })();
-const collected = readErrors(written);
+const collected = batches(written).flatMap(readErrors);
 
 /** An answer depends on the cleaned text alone: what differs only in colours, line ends or prefixes is asked once. */
 const answers = new Map<string, ReturnType<typeof explain>>();
@@ -72,6 +73,7 @@ describe('the catalogue', () => {
       expect(texts, `${row.code} needs three texts`).toBeGreaterThanOrEqual(3);
       const empty = {
         got: {},
+        line: '',
         facts: undefined,
         resolve: () => undefined,
         software: undefined,
@@ -126,7 +128,7 @@ for (const [name, mutate] of Object.entries(mutations)) {
 
 describe('texts that people really had', () => {
   it('are at least 300 over all', () => {
-    const count = collected.length + readErrors(unseen).length;
+    const count = collected.length + batches(unseen).flatMap(readErrors).length;
     expect(count).toBeGreaterThanOrEqual(300);
     expect(collected.every(({ text }) => !/\/(?:home|Users)\/(?!user|nvidia|runner)\w/.test(text))).toBe(true);
   });
@@ -137,11 +139,14 @@ describe('texts that people really had', () => {
     expect({ recall, precision }).toEqual({ recall: 1, precision: 1 });
   });
 
-  it('of the half that is only measured are answered as the bench says', () => {
-    const { recall, precision } = measure(readErrors(unseen), (text) => explain(text));
-    // What the batch gave when it was collected: it may not fall. No pattern was written with it.
-    expect(recall).toBeGreaterThanOrEqual(0.77);
-    expect(precision).toBeGreaterThanOrEqual(0.92);
+  // What each batch gave when it was collected: it may not fall. No pattern was written with them.
+  it.each([
+    ['unseen.txt', 0.77, 0.92],
+    ['unseen-platforms.txt', 0.86, 0.86],
+  ] as const)('of the half that is only measured, %s, are answered as the bench says', (name, least, precise) => {
+    const { recall, precision } = measure(readErrors(new URL(name, unseen)), (text) => explain(text));
+    expect(recall).toBeGreaterThanOrEqual(least);
+    expect(precision).toBeGreaterThanOrEqual(precise);
   });
 
   it.each(Object.entries(mutations))('%s: have the same first answer', (name, mutate) => {
@@ -173,6 +178,16 @@ describe('truncated texts', () => {
       if (['not-compiled-cuda', 'nvcc-mismatch', 'build-needs-torch'].includes(code)) continue;
       expect(codes(near)[0]).toBe(code);
     }
+  });
+});
+
+describe('a large log', () => {
+  it('does not join lines that stood far from each other', () => {
+    const plain = (count: number): string[] => Array.from({ length: count }, (_, i) => `step ${i} loss 0.43`);
+    const lines = ['warning: slow disk', 'a', 'b', 'c', 'loading torch 2.9.0', ...plain(100)];
+    const crash = 'Segmentation fault (core dumped)';
+    expect(codes([...lines, crash, ...plain(3000)].join('\n'))).toEqual([]);
+    expect(codes([...lines, 'torch: loading kernels', crash, ...plain(3000)].join('\n'))).toEqual(['native-crash']);
   });
 });
 
@@ -320,7 +335,7 @@ describe('ranking', () => {
     const log = `${unrelated.join('\n')}\n`.repeat(200);
     const start = performance.now();
     explain(`${log}CUDA error: device-side assert triggered`);
-    expect(performance.now() - start).toBeLessThan(5000);
+    expect(performance.now() - start).toBeLessThan(within(5000));
   });
 });
 

@@ -13,6 +13,8 @@ import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
 import { COMPILER, clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD } from './clean.ts';
+import { Haystack } from './haystack.ts';
+import { needsOfPattern } from './needs.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
 import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
@@ -63,10 +65,11 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
       entry,
       line,
       score: Math.min(1, hit.score + (holds === true ? CONFIRMED : 0)),
-      context: { got: { ...values, ...hit.groups }, facts, resolve: resolveFor, software, os, vendor },
+      context: { got: { ...values, ...hit.groups }, line, facts, resolve: resolveFor, software, os, vendor },
     });
   };
-  for (const entry of catalogue) take(entry, match(entry, text, numbers));
+  const words = new Haystack(text);
+  for (const entry of catalogue) take(entry, match(entry, text, words, numbers));
   if (found.length === 0) {
     const seen = secondLook(text);
     const entry = catalogue.find(({ code }) => code === seen?.code);
@@ -140,7 +143,15 @@ interface Hit {
   readonly family: boolean;
 }
 
-function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaNumbers>): Hit | undefined {
+/** Success is no error, and these numbers have a class. */
+const named: ReadonlySet<number> = new Set([0, ...catalogue.flatMap(({ cuda }) => cuda ?? [])]);
+
+function match(
+  entry: ErrorClass,
+  text: string,
+  words: Haystack,
+  numbers: ReturnType<typeof cudaNumbers>,
+): Hit | undefined {
   let best: Hit | undefined;
   let further = 0;
   const groups: Record<string, string> = {};
@@ -149,27 +160,31 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
     offset: number,
     values: Readonly<Record<string, string | undefined>> = {},
     family = false,
+    notice = false,
   ): boolean => {
     const line = lineAt(text, offset);
     if (RECORD.test(line) || entry.unless?.test(line)) return false;
-    if (family && (NOTICE.test(line) || PROGRAMMER.test(line))) return false;
+    if (family && !notice && (NOTICE.test(line) || PROGRAMMER.test(line))) return false;
     if (family && COMPILER.test(line) && !buildCodes.has(entry.code)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     if (!best || base > best.score) best = { score: base, offset, groups, family };
     return true;
   };
-  for (const { kind, re, along, rank = 0, family = false } of entry.patterns) {
+  for (const pattern of entry.patterns) {
+    if (!words.meets(needsOfPattern(pattern))) continue;
+    const { kind, re, along, rank = 0, family = false, notice = false } = pattern;
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
     const base = BASE[kind] - rank * RANK;
-    if (!hit || take(base, hit.index, hit.groups, family)) continue;
+    if (!hit || take(base, hit.index, hit.groups, family, notice)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(base, again.index, again.groups, family)) break;
+      if (take(base, again.index, again.groups, family, notice)) break;
   }
   for (const { number, offset } of numbers)
-    if (entry.cuda?.includes(number)) take(BASE.code, offset, { cudaError: String(number) });
+    if (entry.cuda?.includes(number) || (entry.cudaOther && !named.has(number)))
+      take(entry.cudaOther ? BASE.symptom : BASE.code, offset, { cudaError: String(number) });
   return best && { ...best, score: best.score + Math.min(3, further) * FURTHER };
 }
 

@@ -7,6 +7,8 @@
 
 import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
 import { COMPILER, NOTICE, RECORD } from './clean.ts';
+import { Haystack } from './haystack.ts';
+import { needsOf } from './needs.ts';
 import { GPU_PACKAGES } from './packages.ts';
 
 export interface SecondLook {
@@ -17,7 +19,7 @@ export interface SecondLook {
 
 /** Lines that report a fault, not just speak of one. */
 const FAULT =
-  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully/i;
+  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully|\bmake(?:\[\d+\])?: \*\*\*/i;
 
 /** What git and npm say of themselves. */
 const OTHERS =
@@ -26,6 +28,9 @@ const OTHERS =
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =
   /\b(?:Type|Value|Key|Index|Attribute|Name|Assertion|FileNotFound|JSONDecode|Unicode\w+|Syntax|Indentation|ZeroDivision|Recursion|Connection\w*|HTTP|Permission|StopIteration|UnboundLocal|NotImplemented|Lookup|Module(?:NotFound)?|Import)(?:Error)\b/;
+
+/** Names what it misses, so no other line does. */
+const OWN = /^\W*(?:\S+ ){1,2}(?:is |was )?not found\W*$/;
 
 const BEFORE = 6;
 const AFTER = 3;
@@ -65,10 +70,13 @@ function offsetsOf(lines: readonly string[]): readonly number[] {
 function nearest(lines: readonly string[], at: number): Family | undefined {
   const line = lines[at]!;
   const compiler = COMPILER.test(line);
+  const words = new Haystack(line);
   const fitting = joined.filter(
-    ({ code, trouble }) => caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
+    ({ code, trouble }) =>
+      words.meets(needsOf(trouble)) && caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
   );
-  for (let distance = 0; distance <= BEFORE; distance++) {
+  const reach = OWN.test(line) ? 0 : BEFORE;
+  for (let distance = 0; distance <= reach; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
       .map((i) => (i === at ? line : lines[i] && spoken(lines[i])))
       .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));

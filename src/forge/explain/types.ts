@@ -28,8 +28,12 @@ export interface Pattern {
   readonly re: RegExp;
   /** Must occur somewhere in the text as well. */
   readonly along?: RegExp;
+  /** What `re` is made of, where it is made of others: each must be in the text. */
+  readonly parts?: readonly RegExp[];
   /** A subject and a trouble, no wording of its own: nothing where any other pattern of the text tells more. */
   readonly family?: true;
+  /** Counts in a line that is a notice too. */
+  readonly notice?: true;
   /** Among patterns of one kind: the lower comes first. */
   readonly rank?: number;
 }
@@ -54,6 +58,8 @@ export interface Context {
   readonly facts: Facts | undefined;
   /** The right build for this machine; undefined without facts. */
   readonly resolve: (framework: Framework) => Resolution | undefined;
+  /** The line that was recognised. */
+  readonly line: string;
   /** Who speaks in the text; undefined where it does not tell. */
   readonly software: Software | undefined;
   /** The system on which it happened: from the text, else from the machine. */
@@ -69,6 +75,8 @@ export interface ErrorClass {
   readonly patterns: readonly Pattern[];
   /** cudaError_t or CUresult numbers with this meaning. */
   readonly cuda?: readonly number[];
+  /** Takes the numbers of CUDA that no class names. */
+  readonly cudaOther?: true;
   /** A line that fits this belongs to another class. */
   readonly unless?: RegExp;
   /** Says only that a process ended: any other class that the text shows comes first. */

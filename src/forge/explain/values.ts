@@ -71,7 +71,7 @@ const CUDA_NUMBERS: readonly RegExp[] = [
   /\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device|initialized)/g,
   /\[(\d{1,3})\] Call to cu[A-Z]\w+ results in/g,
   /\bCud(?:aAPI|aDriver|aRuntime)Error: \[(\d{1,3})\]/g,
-  /\bCUresult[ :=(]{1,3}(\d{1,3})\b/g,
+  /\bCUresult(?: error)?[ :=(]{1,3}(?:result ?= ?)?(\d{1,3})\b/g,
   /\b(?:return value|returned|error(?: code)?|status) (\d{1,3}) from '?(?:cuda|cu)[A-Z]\w+/gi,
   /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
 ];

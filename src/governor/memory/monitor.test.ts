@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeClock, FakeView, holder } from '../../../test/support/memory.ts';
+import { within } from '../../../test/support/time.ts';
 import { MemoryMonitor } from './monitor.ts';
 import { type MemoryOptions, memorySettings } from './options.ts';
 import { systemClock } from './view.ts';
@@ -164,7 +165,7 @@ describe('pressure', () => {
 
   it('refuses a level that does not exist', () => {
     const { monitor } = setUp();
-    expect(() => monitor.onPressure('extreme' as 'high', () => {})).toThrow(/no level 'extreme'/);
+    expect(() => monitor.onPressure('extreme' as 'high', () => {})).toThrow(/level.* 'extreme'/);
   });
 });
 
@@ -407,7 +408,7 @@ describe('sampling', () => {
       best = Math.min(best, ((performance.now() - start) / rounds) * 1e6);
     }
     expect(monitor.getSnapshotHistory().length).toBe(before);
-    expect(best).toBeLessThan(50);
+    expect(best).toBeLessThan(within(50));
   });
 
   it('reports an error of the view instead of failing the allocation or the timer', () => {

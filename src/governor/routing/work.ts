@@ -3,7 +3,7 @@
 import type { OperationType } from '../../base/operations.ts';
 import { sizeOf } from '../../base/shape.ts';
 import type { Expr } from '../../kernel/expr.ts';
-import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { Kernel, Routine, RoutineOp } from '../../kernel/kernel.ts';
 import { below } from '../../kernel/walk.ts';
 import type { KernelClass, Operation, WorkItem } from './types.ts';
 
@@ -15,18 +15,27 @@ export const workOf = (steps: readonly (Kernel | Routine)[]): readonly WorkItem[
 function itemOf(step: Kernel | Routine): WorkItem {
   const { flops, bytesRead, bytesWritten } = step.estimate;
   const bytes = bytesRead + bytesWritten;
-  if (step.kind === 'routine') return { class: classOf(step), flops, bytes, elements: routineElements(step) };
+  if (step.kind === 'routine') return { class: routineClasses[step.op], flops, bytes, elements: routineElements(step) };
   const elements = sizeOf(step.space) * sizeOf(step.reduced);
   const gathers = gathersOf(step);
   const cls = step.accumulators.length > 0 ? 'reduce' : flops >= heavyFlops * elements ? 'heavy' : 'map';
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
 }
 
-/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is products. */
-function classOf({ op }: Routine): WorkItem['class'] {
-  if (op === 'rows' || op === 'topk') return 'reduce';
-  return op === 'products' || op === 'attention' ? 'matmul' : op;
-}
+/** Attention is products, a transform arithmetic; compaction counts as it goes; rows, and those whose first elements are found, are read as for a reduction. */
+const routineClasses: Readonly<Record<RoutineOp, WorkItem['class']>> = {
+  matmul: 'matmul',
+  products: 'matmul',
+  attention: 'matmul',
+  rows: 'reduce',
+  topk: 'reduce',
+  sort: 'sort',
+  scan: 'scan',
+  scatter: 'scatter',
+  compact: 'scan',
+  fourier: 'heavy',
+  raw: 'raw',
+};
 
 /** How many loads have an index that depends on data. */
 function gathersOf(k: Kernel): number {
@@ -58,6 +67,10 @@ function routineElements(r: Routine): number {
     case 'rows':
     case 'topk':
       return r.rows * r.columns;
+    case 'compact':
+      return r.length;
+    case 'fourier':
+      return r.rows * r.length;
     case 'raw':
       return r.outputs.reduce((n, o) => n + o.elements, 0);
     default:

@@ -26,24 +26,25 @@ function parts(f: Float, x: Expr): Parts {
   return { mantissa: whole, exponent };
 }
 
-/** What is left of a number by a divisor, for quotients of half a mantissa at most. */
-function remainderBy(f: Float, divisor: Expr): (r: Expr) => Expr {
+/** What is left of a number by a divisor, given its quotient, or one more: the difference is off by the divisor at most. */
+function restAfter(f: Float, divisor: Expr): (r: Expr, q: Expr) => Expr {
   const high = f.head(divisor);
   const low = f.sub(divisor, high);
-  return (r) => {
-    // Rounded division gives the quotient, or one more; so the difference is off by the divisor at most.
-    const q = f.floor(f.div(r, divisor));
+  return (r, q) => {
     const rest = f.sub(f.sub(r, f.mul(q, high)), f.mul(q, low));
     return f.where(f.lt(rest, 0), f.add(rest, divisor), rest);
   };
 }
+
+/** What is left of a number by a divisor, for quotients of half a mantissa at most. Rounded division gives the quotient, or one more. */
+const remainderBy = (f: Float, r: Expr, divisor: Expr): Expr => restAfter(f, divisor)(r, f.floor(f.div(r, divisor)));
 
 /** The remainder of |a| by |b|, both positive and finite. */
 function remainder(f: Float, a: Expr, b: Expr): Expr {
   const { bias } = f.format;
   // Products with one more than the quotient must not overflow either.
   const limit = f.min(f.mul(b, 2 ** stepOf(f)), 2 ** (bias - 1));
-  const result = f.where(f.lt(limit, a), longDivision(f, a, b), remainderBy(f, b)(a));
+  const result = f.where(f.lt(limit, a), longDivision(f, a, b), remainderBy(f, a, b));
   return f.where(f.lt(a, b), a, result);
 }
 
@@ -55,7 +56,10 @@ function longDivision(f: Float, a: Expr, b: Expr): Expr {
   const { mantissa, bias } = f.format;
   const step = stepOf(f);
   const [x, y] = [parts(f, a), parts(f, b)];
-  const wrap = remainderBy(f, y.mantissa);
+  // The steps share one division. Its result is made larger by more than all roundings take off, so that no quotient comes out too small.
+  const inverse = f.mul(f.div(1, y.mantissa), 1 + 2 ** (3 - mantissa));
+  const rest = restAfter(f, y.mantissa);
+  const wrap = (r: Expr): Expr => rest(r, f.floor(f.mul(r, inverse)));
   const distance = f.fromInt(f.isub(x.exponent, y.exponent));
   const full = f.floor(f.mul(f.max(distance, 0), 1 / step));
   const first = f.sub(f.max(distance, 0), f.mul(full, step));

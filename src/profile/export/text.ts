@@ -3,19 +3,13 @@
 import { checked } from '../../base/signatures.ts';
 import { fileKinds } from '../file/kinds.ts';
 import type { DeviceTime, OperationSummary, ProfileFile } from '../file/types.ts';
+import { clean, cut } from './cell.ts';
 
 const width = 80;
 const nameWidth = 15;
 
-/** Text cut to a width, with a mark where it was. */
-const cut = (text: string, to: number): string => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
-
 /** A head that fits: what is cut is the list of devices. */
 const cutEnd = (head: string): string => (head.length > width ? `${head.slice(0, width - 2)}…)` : head);
-
-/** Text that stays on its line and moves no cursor. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
-const clean = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 

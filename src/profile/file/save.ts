@@ -1,11 +1,9 @@
 // Files: whole or not at all, without holding up the event loop.
 
 import { layerKinds } from '../../base/layer-kinds.ts';
-import { importNode } from '../../base/platform.ts';
 import { checked } from '../../base/signatures.ts';
+import { replaceFile } from '../../base/whole-file.ts';
 import { ArgumentError, ForgeError, turnIfDue } from '../../index.ts';
-
-type Fs = typeof import('node:fs/promises');
 
 /** Runs a generator to its end and lets the event loop turn in between. */
 export async function finishSlowly<T>(work: Generator<void, T>): Promise<T> {
@@ -42,11 +40,8 @@ export const save = checked(
         where,
       });
     }
-    const fs = (await importNode('fs/promises')) as Fs;
-    const temporary = `${file}.${process.pid}.tmp`;
     try {
-      const handle = await fs.open(temporary, 'w');
-      try {
+      await replaceFile(file, async (handle) => {
         let waiting = '';
         for (const piece of pieces) {
           waiting += piece;
@@ -57,12 +52,8 @@ export const save = checked(
           if (due) await due;
         }
         await handle.writeFile(waiting);
-      } finally {
-        await handle.close();
-      }
-      await fs.rename(temporary, file);
+      });
     } catch (error) {
-      await fs.rm(temporary, { force: true }).catch(() => {});
       throw unwritable(file, where, error);
     }
   },

@@ -1,6 +1,7 @@
 // Two profiles side by side: per operation the time of a call, by medians. More calls are no regression.
 
 import { checked } from '../../base/signatures.ts';
+import { clean, cut } from '../export/cell.ts';
 import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
 import { median } from '../statistics.ts';
@@ -117,12 +118,11 @@ export const comparisonText = checked(
   'comparison:{rows:object[]!,sameMachine:flag!,differences:text[]!}',
   ({ rows, sameMachine, differences }: Comparison): string => {
     const ms = (v: number | null): string => (v === null ? '-' : v.toFixed(3));
-    const cut = (s: string): string => (s.length > 24 ? `${s.slice(0, 23)}…` : s);
     const lines = [
       'Operation                  Before (ms)  After (ms)   Ratio  Calls          Class',
       ...rows.map((r) =>
         [
-          cut(r.operation).padEnd(24),
+          cut(clean(r.operation), 24).padEnd(24),
           ms(r.before).padStart(14),
           ms(r.after).padStart(12),
           (r.ratio === null ? '-' : r.ratio.toFixed(2)).padStart(8),

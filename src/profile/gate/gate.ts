@@ -1,6 +1,7 @@
 // The regression gate: a profile against the baseline of its machine.
 
 import { checked } from '../../base/signatures.ts';
+import { clean, cut } from '../export/cell.ts';
 import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
 import { type Baseline, machineKey } from './baseline.ts';
@@ -72,7 +73,7 @@ interface Looked {
 function lookAt({ before, after, noise: given }: GateCase): Looked {
   const fewest = Math.min(before.length, after.length);
   if (fewest < leastSamples) {
-    const reason = `${before.length} samples before and ${after.length} now; ${leastSamples} are needed`;
+    const reason = `samples: ${before.length} before, ${after.length} now; ${leastSamples} are needed on each side`;
     return { judged: null, reason, refused: false };
   }
   const noise = Math.max(given ?? 0, noiseOf(before), noiseOf(after));
@@ -111,7 +112,7 @@ export const gateText = checked(
   "report:{outcome:'passed'|'regression'|'cannot-judge'!,reason:text|null,machine:text!,rows:object[]!}",
   ({ outcome, reason, rows }: GateReport): string => {
     const lines = rows.map(({ operation, verdict, reason: why, judged }) => {
-      const name = (operation.length > 28 ? `${operation.slice(0, 27)}…` : operation).padEnd(28);
+      const name = cut(clean(operation), 28).padEnd(28);
       if (!judged) return `${name} not judged: ${why}`;
       const { ratio, low, high, p, threshold } = judged;
       const interval = `${ratio.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
@@ -121,7 +122,7 @@ export const gateText = checked(
       passed: 'No regression.',
       regression: `Regression: ${rows
         .filter((r) => r.verdict === 'slower')
-        .map((r) => r.operation)
+        .map((r) => clean(r.operation))
         .join(', ')}.`,
       'cannot-judge': `Cannot judge: ${reason ?? 'the samples are too noisy'}.`,
     };

@@ -32,9 +32,13 @@ function largest(slices: readonly Slice[], count: number): Slice[] {
   return [...sorted.slice(0, count), ...others];
 }
 
+/** In place of a chart without values. */
+export const nothing = (): HTMLElement => h('p', { class: 'soft' }, 'Nothing was measured.');
+
 /** Shares of a whole as a ring. */
 export function pie(slices: readonly Slice[]): HTMLElement {
   const shown = largest(slices, 7).filter((p) => p.value > 0);
+  if (shown.length === 0) return nothing();
   const total = shown.reduce((sum, p) => sum + p.value, 0);
   let angle = 0;
   const arcs = shown.map((p, i) => {
@@ -67,6 +71,7 @@ export interface Bar {
 
 /** Horizontal bars with their names above them; parts stand one after the other. */
 export function bars(list: readonly Bar[], label: string, width = 520): Node {
+  if (list.length === 0) return nothing();
   const most = Math.max(1e-9, ...list.map((b) => b.parts.reduce((sum, p) => sum + p.value, 0)));
   const row = 36;
   const drawn = list.flatMap((b, i) => {
@@ -91,11 +96,7 @@ export function bars(list: readonly Bar[], label: string, width = 520): Node {
       ...parts,
     ];
   });
-  return s(
-    'svg',
-    { viewBox: `0 0 ${width} ${Math.max(row, list.length * row)}`, role: 'img', 'aria-label': label },
-    ...drawn,
-  );
+  return s('svg', { viewBox: `0 0 ${width} ${list.length * row}`, role: 'img', 'aria-label': label }, ...drawn);
 }
 
 /** Live and held memory over time, a curve for each device. */

@@ -6,6 +6,7 @@ import { comparePanel } from './compare-panel.ts';
 import { demoProfile } from './demo.ts';
 import { h } from './dom.ts';
 import { panels } from './panels.ts';
+import { whole } from './words.ts';
 
 const page = document.getElementById('page')!;
 
@@ -62,7 +63,7 @@ function remarks(p: ProfileFile): string[] {
   const { entries, kernels, transfers } = p.dropped;
   const lost = entries + kernels + transfers;
   return [
-    ...(lost > 0 ? [`${lost} records did not fit and were dropped.`] : []),
+    ...(lost > 0 ? [`${whole(lost)} records did not fit and were dropped.`] : []),
     ...(p.orphans > 0 ? [`${p.orphans} scopes have no known parent.`] : []),
     ...(p.violations > 0 ? [`${p.violations} kernels seem to start before they were enqueued.`] : []),
     ...(p.options.detailed && p.options.slowdown !== null

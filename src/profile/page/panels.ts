@@ -2,7 +2,7 @@
 
 import type { KernelSummary, OperationSummary, ProfiledDevice, ProfileFile } from '../file/types.ts';
 import { suggest } from '../suggest/rules.ts';
-import { bars, legend, memoryCurve, pie } from './charts.ts';
+import { bars, legend, memoryCurve, nothing, pie } from './charts.ts';
 import { h, panel } from './dom.ts';
 import { flames } from './flame.ts';
 import { lanesOf } from './lanes.ts';
@@ -84,7 +84,7 @@ function devices(p: ProfileFile): HTMLElement {
     list.length > 0
       ? bars(list, 'Busy and idle time of devices', 1080)
       : h('p', { class: 'soft' }, 'No runtime was attached.'),
-    legend(idleParts.map(([, words, token]) => [words, token])),
+    list.length > 0 && legend(idleParts.map(([, words, token]) => [words, token])),
     clocks.length > 0 && h('p', { class: 'hint' }, `Clocks are known to: ${clocks.join('; ')}.`),
   );
 }
@@ -178,7 +178,7 @@ function breakdown(p: ProfileFile): HTMLElement {
     'What the time is made of',
     'Per operation, scopes inside it included.',
     bars(list, 'Parts of the time of operations'),
-    legend(words),
+    list.length > 0 && legend(words),
   );
 }
 
@@ -199,7 +199,12 @@ function bottlenecks(p: ProfileFile): HTMLElement {
       ` ${ms(o.total)} in ${calls(o.callCount)}, p95 ${ms(o.p95)}${o.failures > 0 ? `, ${o.failures} failed` : ''}`,
     ),
   );
-  return panel('bottlenecks', 'Top five', 'By total time.', h('ol', { class: 'top' }, ...items));
+  return panel(
+    'bottlenecks',
+    'Top five',
+    'By total time.',
+    items.length > 0 ? h('ol', { class: 'top' }, ...items) : nothing(),
+  );
 }
 
 function statistics(p: ProfileFile): HTMLElement {
@@ -229,6 +234,7 @@ function statistics(p: ProfileFile): HTMLElement {
 }
 
 export function panels(p: ProfileFile): Node[] {
+  const drawn = flames(p);
   return [
     cards(p),
     suggestions(p),
@@ -246,7 +252,7 @@ export function panels(p: ProfileFile): Node[] {
       'flame',
       'Flame graph',
       'As wide as the time; scopes at the same time share it. Press one to fill the view with it.',
-      ...flames(p),
+      ...(drawn.length > 0 ? drawn : [nothing()]),
     ),
     memory(p),
     statistics(p),

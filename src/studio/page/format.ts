@@ -15,6 +15,10 @@ export const percent = (share: number | null | undefined): string =>
 export const count = (value: number | null | undefined): string =>
   orUnknown(value, (v) => Math.round(v).toLocaleString('en'));
 
+/** So many of something: 1 kernel, 2 kernels. */
+export const counted = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;
+
 /** 12.4 k, 3.1 M: three digits. */
 export const short = (value: number | null | undefined): string =>
   orUnknown(value, (v) => {

@@ -65,6 +65,7 @@ export class FieldWatch {
       disposed,
       cells: edges,
       channels: this.#last?.state.tensorShape[3] ?? channelsOf(options.shape.layout),
+      bytes: this.#field.bytes,
       sensorDim,
       motorDim,
       cycle,
@@ -122,7 +123,7 @@ export class FieldWatch {
     this.#latencies = new Newest(mostTicks);
   }
 
-  /** Over the last seconds; null if no cycle has ended since somebody looks. */
+  /** Over the last seconds; null if no cycle has ended since somebody began to look. */
   #rate(now: number): number | null {
     const list = this.#cycles.list();
     const first = list.findIndex((c) => c.time > now - rateMs);

@@ -17,6 +17,9 @@ export interface Measured {
 export const written: URL;
 /** Collected afterwards; only measured. */
 export const unseen: URL;
+/** A half of the texts: its first file and the further batches beside it. */
+export function batches(file: URL): readonly URL[];
+/** The texts of one file. */
 export function readErrors(file: URL): readonly ErrorText[];
 export function measure(
   texts: readonly ErrorText[],

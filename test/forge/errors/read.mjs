@@ -3,12 +3,21 @@
 // A file holds texts one after the other. Each begins with a line "=== CODE", the class that is the right answer; "a|b" where
 // two classes are right, "none" where there is nothing to explain. "~c" is true of the text but tells less than it does ("a
 // CUDA call failed" of a message that names the reason): such an answer is not found for recall and not wrong for precision.
-// `written.txt` was there when the patterns were written; `unseen.txt` was collected afterwards and is only measured.
+// `written.txt` was there when the patterns were written; `unseen.txt` was collected afterwards and is only measured. A file
+// whose name goes on after a hyphen (`written-platforms.txt`) is a further batch of the same half.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export const written = new URL('written.txt', import.meta.url);
 export const unseen = new URL('unseen.txt', import.meta.url);
+
+/** @type {import('./read.d.mts').batches} */
+export function batches(file) {
+  const folder = new URL('.', file);
+  const stem = file.pathname.slice(folder.pathname.length, -'.txt'.length);
+  const further = readdirSync(folder).filter((name) => name.endsWith('.txt') && name.startsWith(`${stem}-`));
+  return [file, ...further.sort().map((name) => new URL(name, folder))];
+}
 
 /** @type {import('./read.d.mts').readErrors} */
 export function readErrors(file) {

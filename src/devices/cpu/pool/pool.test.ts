@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   bytesOf,
   elementsOf,
@@ -8,6 +8,7 @@ import {
   sameBytes,
   sample,
 } from '../../../../test/support/cpu.ts';
+import { within } from '../../../../test/support/time.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { DeviceLost, KernelError } from '../../../errors.ts';
 import { Exprs } from '../../../kernel/expr.ts';
@@ -76,7 +77,7 @@ const sort: Routine = {
 /** Launches until the workers have started, so that a test of them tests something. */
 async function warm(device: CpuDevice, workers: number): Promise<void> {
   const inputs = [sample('f32', n, 1), sample('f32', n, 2)];
-  for (let i = 0; i < 500; i++) {
+  for (const end = performance.now() + within(5000); performance.now() < end; ) {
     runOn(device, chain, inputs, [n * 4]);
     if (device.workers!.ready === workers) return;
     await new Promise((done) => setTimeout(done, 10));
@@ -175,7 +176,7 @@ describe('a worker that dies', () => {
     await warm(device, 1);
     device.workers!.injectFault(fault);
     // The calling thread may take all chunks itself; go on until the worker was hit.
-    for (let i = 0; i < 200 && device.workers!.settled; i++) {
+    for (const end = performance.now() + within(3000); device.workers!.settled && performance.now() < end; ) {
       expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
     }
     expect(device.workers!.settled).toBe(false);
@@ -184,8 +185,7 @@ describe('a worker that dies', () => {
     const buffer = device.allocate(1 << 20);
     device.release(buffer);
     expect(device.memory().free).toBe(held - (1 << 20));
-    for (let i = 0; i < 300 && !device.workers!.settled; i++) await new Promise((done) => setTimeout(done, 10));
-    expect(device.workers!.settled).toBe(true);
+    await vi.waitFor(() => expect(device.workers!.settled).toBe(true), { timeout: within(3000), interval: 10 });
     expect(device.memory().free).toBeGreaterThanOrEqual(held);
     await warm(device, 1);
     expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
@@ -201,7 +201,7 @@ describe('a worker that dies', () => {
     const program = device.prepare(double);
     device.workers!.injectFault(2);
     let error: unknown;
-    for (let i = 0; i < 500 && !error; i++) {
+    for (const end = performance.now() + within(3000); !error && performance.now() < end; ) {
       try {
         device.launch(program, [buffer, buffer], []);
       } catch (e) {

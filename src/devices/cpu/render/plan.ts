@@ -30,23 +30,34 @@ export function survey(roots: readonly Expr[]): Survey {
   let cost = 0;
   let widest = 8;
   let narrowest = 64;
-  const visit = (e: Expr): void => {
-    if (seen.has(e)) return;
+  const inLanes = new Set<Expr>();
+  /** `lanes`: the value is held in lanes, not only used to find an address. */
+  const visit = (e: Expr, lanes: boolean): void => {
+    const known = seen.has(e);
+    if (known && (!lanes || inLanes.has(e))) return;
     seen.add(e);
-    if (e.kind === 'load') {
-      loads.push(e);
-      narrowest = Math.min(narrowest, storedWidth(e.type));
+    if (lanes) {
+      inLanes.add(e);
+      if (e.kind !== 'const' && e.type !== 'bool' && axesOf(e).size > 0) widest = Math.max(widest, widthOf(e.type));
     }
-    cost += ownCost(e);
-    if (e.kind !== 'const' && e.type !== 'bool' && axesOf(e).size > 0) widest = Math.max(widest, widthOf(e.type));
-    for (const s of operands(e)) visit(s);
+    if (!known) {
+      cost += ownCost(e);
+      if (e.kind === 'load') {
+        loads.push(e);
+        narrowest = Math.min(narrowest, storedWidth(e.type));
+      }
+    }
+    for (const s of operands(e)) visit(s, lanes && !(e.kind === 'load' && s === e.index && isAddress(s)));
   };
-  roots.forEach(visit);
+  for (const root of roots) visit(root, true);
   // What stands behind two branches is taken off once.
   const arms = [...costlyArms(roots).values()];
   for (const e of new Set(arms.flatMap((a) => a.own))) cost -= ownCost(e);
   return { loads, cost, branches: arms.length > 0, widest, narrowest };
 }
+
+/** Whether an index moves evenly along every axis: neighbours are found by one address. */
+const isAddress = (index: Expr): boolean => [...axesOf(index)].every((axis) => strideAlong(index, axis) !== null);
 
 /** Work of one element, in units of one addition, whose latency it takes many parts to hide. */
 const longChain = 60;

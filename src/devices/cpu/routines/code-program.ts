@@ -2,7 +2,7 @@
 
 import { overlaps, stage, unstage, writePointers } from '../arguments.ts';
 import type { CpuBuffer } from '../buffer.ts';
-import type { WasmCode, WasmEngine } from '../engine.ts';
+import type { WasmCode, WasmEngine, WasmTable } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 
 export interface CodeProgramInfo {
@@ -14,6 +14,8 @@ export interface CodeProgramInfo {
   readonly grain: number;
   readonly nanoseconds: number;
   readonly scratchBytes: number;
+  /** What the module reads besides: its address comes behind that of the scratch. */
+  readonly table?: WasmTable;
 }
 
 export class CodeProgram implements CpuProgram {
@@ -36,12 +38,13 @@ export class CodeProgram implements CpuProgram {
   }
 
   run(buffers: readonly CpuBuffer[]): void {
-    const { code, inputs, items, grain, nanoseconds, scratchBytes } = this.#info;
+    const { code, inputs, items, grain, nanoseconds, scratchBytes, table } = this.#info;
     const { memory } = this.#engine;
+    const tableAddress = table ? this.#engine.published(table) : 0;
     const scratch = scratchBytes > 0 ? memory.take(scratchBytes, this.name) : null;
     try {
       stage(memory, buffers, inputs, this.#pointers);
-      writePointers(memory, this.#pointers, buffers.length, scratch?.address ?? 0);
+      writePointers(memory, this.#pointers, buffers.length, scratch?.address ?? 0, tableAddress);
       const repeatable = !overlaps(buffers, inputs);
       this.#engine.run({ code, items, grain, nanoseconds, finish: false, repeatable });
       unstage(memory, buffers, inputs, this.#pointers);
@@ -51,6 +54,8 @@ export class CodeProgram implements CpuProgram {
   }
 
   dispose(): void {
-    this.#engine.drop(this.#info.code);
+    const { code, table } = this.#info;
+    this.#engine.drop(code);
+    if (table) this.#engine.withdraw(table);
   }
 }

@@ -8,7 +8,7 @@
 import type { Code } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
 import { rising, type VectorMachine } from './emit.ts';
-import type { GemmShape } from './gemm.ts';
+import type { GemmShape } from './gemm-plan.ts';
 import type { ThinLocals } from './thin.ts';
 
 /** Columns of C of one item. */

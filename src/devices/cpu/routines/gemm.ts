@@ -1,27 +1,17 @@
 // The matrix product as a WebAssembly module, made for one set of sizes.
 //
 // Blocked after Goto and van de Geijn (TOMS 2008): an item is one block of columns of one product (and of its rows, where
-// that is needed to keep many threads busy). Per stretch of k it packs its block of B into panels two vectors wide, then
-// runs a micro-kernel of four rows by one panel whose sums stay in registers. A is read where it lies: a transposed A
+// that is needed to keep many threads busy). Per stretch of k it packs its block of B into panels two vectors wide (gemm-pack.ts), unless B is
+// small, then runs a micro-kernel of four rows by one panel whose sums stay in registers (gemm-tile.ts). A is read where it lies: a transposed A
 // only has other strides. Every sum is taken in the order of k whatever the split, so threads do not change results.
 //
 // Arguments: A, B, C, scratch. run(args, begin, end) computes items begin … end-1.
 
-import type { Code } from '../wasm/code.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
-import { address, rising, type VectorMachine, vectorMachines } from './emit.ts';
-
-export interface GemmShape {
-  readonly type: keyof typeof vectorMachines;
-  readonly batch: number;
-  readonly batchA: number;
-  readonly batchB: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly transposeA: boolean;
-  readonly transposeB: boolean;
-}
+import { address, rising } from './emit.ts';
+import { packer } from './gemm-pack.ts';
+import { depth, type GemmPlan, type GemmShape, planGemm, tileRows } from './gemm-plan.ts';
+import { micro } from './gemm-tile.ts';
 
 export interface Gemm {
   readonly bytes: Uint8Array;
@@ -29,53 +19,11 @@ export interface Gemm {
   readonly scratchBytes: number;
 }
 
-const tileRows = 4;
-const vectors = 2;
-/** Products per element before C is touched: a panel of B and four rows of A stay in the first-level cache. */
-const depth = 256;
-
-/** Items for each thread: enough that one which is late makes nobody wait for long. */
-const itemsPerThread = 6;
-
-interface GemmPlan extends GemmShape {
-  readonly v: VectorMachine;
-  readonly fma: boolean;
-  /** Columns of a panel, of an item. */
-  readonly panel: number;
-  readonly columns: number;
-  readonly rows: number;
-  readonly columnBlocks: number;
-  readonly rowBlocks: number;
-  readonly packBytes: number;
-}
-
-function plan(shape: GemmShape, fma: boolean, threads: number): GemmPlan {
-  const v = vectorMachines[shape.type];
-  const panel = v.lanes * vectors;
-  const columns = panel * 16;
-  const columnBlocks = Math.ceil(shape.n / columns);
-  // Each block of rows packs B again, so rows are split only as far as the threads need it. Results do not depend on it.
-  const wanted = Math.max(1, Math.ceil((itemsPerThread * threads) / (columnBlocks * shape.batch)));
-  const rows = Math.max(64, Math.ceil(shape.m / wanted / tileRows) * tileRows);
-  const width = Math.min(columns, Math.ceil(shape.n / panel) * panel);
-  return {
-    ...shape,
-    v,
-    fma: fma && v.fused !== null,
-    panel,
-    columns,
-    rows,
-    columnBlocks,
-    rowBlocks: Math.ceil(shape.m / rows),
-    packBytes: Math.min(depth, shape.k) * width * v.bytes,
-  };
-}
-
 export function renderGemm(shape: GemmShape, shared: boolean, fma: boolean, threads: number): Gemm {
-  const p = plan(shape, fma, threads);
+  const p = planGemm(shape, fma, threads);
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   const run = module.func(['i32', 'i32', 'i32'], [], 'run');
-  const pack = packer(module, p);
+  const pack = p.packed ? packer(module, p) : null;
   const tails = { rows: p.m % tileRows, columns: p.n % p.panel };
   const micros = new Map<string, Func>();
   for (const rows of new Set([Math.min(p.m, tileRows), tails.rows])) {
@@ -88,188 +36,14 @@ export function renderGemm(shape: GemmShape, shared: boolean, fma: boolean, thre
   return { bytes: module.bytes(), items, scratchBytes: items * p.packBytes };
 }
 
-/** Row tile × panel: (a, b, c, k, first) with b packed; adds to C unless it is the first stretch of k. */
-function micro(module: WasmModule, p: GemmPlan, rows: number, columns: number): Func {
-  const { v } = p;
-  const f = module.func(['i32', 'i32', 'i32', 'i32', 'i32']);
-  const [a, b, c, count, first] = [0, 1, 2, 3, 4];
-  const used = Math.ceil(columns / v.lanes);
-  const sums = Array.from({ length: rows }, () => Array.from({ length: used }, () => f.local('v128')));
-  const right = Array.from({ length: used }, () => f.local('v128'));
-  const left = f.local('v128');
-  const code = f.code;
-  const [rowStep, depthStep] = p.transposeA ? [v.bytes, p.m * v.bytes] : [p.k * v.bytes, v.bytes];
-  const panelStep = p.panel * v.bytes;
-  const end = f.local('i32');
-  // One step of k a turn, and never an unrolled one: the engine puts all loads of a turn before its arithmetic, and the sums of the tile
-  // with the operands of one step are as many as there are registers.
-  address(code, b, count, panelStep).set(end);
-  const top = code.loop();
-  right.forEach((r, j) => {
-    code
-      .get(b)
-      .mem('v128.load', j * 16)
-      .set(r);
-  });
-  sums.forEach((row, i) => {
-    code
-      .get(a)
-      .mem(v.splatLoad, i * rowStep)
-      .set(left);
-    row.forEach((sum, j) => {
-      if (p.fma) code.get(left).get(right[j]!).get(sum).op(v.fused!);
-      else code.get(sum).get(left).get(right[j]!).ops(v.mul, v.add);
-      code.set(sum);
-    });
-  });
-  code.get(a).i32(depthStep).op('i32.add').set(a);
-  code.get(b).i32(panelStep).op('i32.add').tee(b).get(end).op('i32.ne').brIf(top).end();
-  const whole = columns % v.lanes === 0;
-  sums.forEach((row, i) => {
-    const at = i * p.n * v.bytes;
-    code.get(first).op('i32.eqz');
-    code.if();
-    row.forEach((sum, j) => {
-      if (whole)
-        code
-          .get(sum)
-          .get(c)
-          .mem('v128.load', at + j * 16, 2)
-          .op(v.add)
-          .set(sum);
-    });
-    code.end();
-    row.forEach((sum, j) => {
-      if (whole)
-        code
-          .get(c)
-          .get(sum)
-          .mem('v128.store', at + j * 16, 2);
-      else storeLanes(code, p, c, first, sum, at + j * 16, Math.min(v.lanes, columns - j * v.lanes));
-    });
-  });
-  return f;
-}
-
-function storeLanes(code: Code, p: GemmPlan, c: number, first: number, sum: number, at: number, lanes: number): void {
-  const { v } = p;
-  for (let lane = 0; lane < lanes; lane++) {
-    const offset = at + lane * v.bytes;
-    code.get(c).get(sum).lane(v.extract, lane);
-    code.get(sum).lane(v.extract, lane).get(c).mem(v.load, offset).op(v.scalarAdd);
-    code.get(first).op('select').mem(v.store, offset);
-  }
-}
-
-/** (source, target, k, columns): a block of B, from its first row on, as panels; missing columns are zero. */
-function packer(module: WasmModule, p: GemmPlan): Func {
-  const { v } = p;
-  const f = module.func(['i32', 'i32', 'i32', 'i32']);
-  const [source, target, count, columns] = [0, 1, 2, 3];
-  const code = f.code;
-  const j = f.local('i32');
-  const i = f.local('i32');
-  const from = f.local('i32');
-  const to = f.local('i32');
-  const lane = f.local('i32');
-  const panelBytes = p.panel * v.bytes;
-  const [rowStep, columnStep] = p.transposeB ? [v.bytes, p.k * v.bytes] : [p.n * v.bytes, v.bytes];
-  const scalars = (): void => {
-    code.i32(0).set(lane);
-    rising(
-      code,
-      lane,
-      () => code.i32(p.panel),
-      1,
-      () => {
-        code.get(j).get(lane).op('i32.add').get(columns).op('i32.ge_u');
-        code.if();
-        code.get(target).get(lane).i32(v.bytes).ops('i32.mul', 'i32.add').set(to);
-        code.i32(0).set(i);
-        rising(
-          code,
-          i,
-          () => code.get(count),
-          1,
-          () => {
-            code.get(to);
-            zeroOf(code, v);
-            code.mem(v.store).get(to).i32(panelBytes).op('i32.add').set(to);
-          },
-        );
-        code.else();
-        address(code, source, j, columnStep).get(lane).i32(columnStep).ops('i32.mul', 'i32.add').set(from);
-        code.get(target).get(lane).i32(v.bytes).ops('i32.mul', 'i32.add').set(to);
-        code.i32(0).set(i);
-        rising(
-          code,
-          i,
-          () => code.get(count),
-          1,
-          () => {
-            code.get(to).get(from).mem(v.load).mem(v.store);
-            code.get(from).i32(rowStep).op('i32.add').set(from);
-            code.get(to).i32(panelBytes).op('i32.add').set(to);
-          },
-        );
-        code.end();
-      },
-    );
-  };
-  code.i32(0).set(j);
-  rising(
-    code,
-    j,
-    () => code.get(columns),
-    p.panel,
-    () => {
-      if (p.transposeB) scalars();
-      else {
-        code.get(j).i32(p.panel).op('i32.add').get(columns).op('i32.le_u');
-        code.if();
-        address(code, source, j, v.bytes).set(from);
-        code.get(target).set(to).i32(0).set(i);
-        rising(
-          code,
-          i,
-          () => code.get(count),
-          1,
-          () => {
-            for (let x = 0; x < vectors; x++)
-              code
-                .get(to)
-                .get(from)
-                .mem('v128.load', x * 16, 2)
-                .mem('v128.store', x * 16);
-            code.get(from).i32(rowStep).op('i32.add').set(from);
-            code.get(to).i32(panelBytes).op('i32.add').set(to);
-          },
-        );
-        code.else();
-        scalars();
-        code.end();
-      }
-      code.get(target).get(count).i32(panelBytes).ops('i32.mul', 'i32.add').set(target);
-    },
-  );
-  return f;
-}
-
-function zeroOf(code: Code, v: VectorMachine): void {
-  if (v.value === 'f32') code.f32(0);
-  else if (v.value === 'f64') code.f64(0);
-  else if (v.value === 'i64') code.i64(0n);
-  else code.i32(0);
-}
-
-function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, columns: number) => number): void {
+function driver(run: Func, p: GemmPlan, pack: Func | null, micro: (rows: number, columns: number) => number): void {
   const { v } = p;
   const c = run.code;
   const [args, item, end] = [0, 1, 2];
   const local = (): number => run.local('i32');
   const [a, b, out, packed] = [local(), local(), local(), local()];
   const [row0, rowEnd, column0, columns, batch, rest] = [local(), local(), local(), local(), local(), local()];
-  const [k0, count, i, j, panel, tile] = [local(), local(), local(), local(), local(), local()];
+  const [k0, count, i, j, panel, tile, block] = [local(), local(), local(), local(), local(), local(), local()];
   const [rowStepA, depthStepA] = p.transposeA ? [v.bytes, p.m * v.bytes] : [p.k * v.bytes, v.bytes];
   const [depthStepB, columnStepB] = p.transposeB ? [v.bytes, p.k * v.bytes] : [p.n * v.bytes, v.bytes];
   const least = (value: () => void, most: () => void): void => {
@@ -281,8 +55,8 @@ function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, column
   };
 
   /** The panels of one row tile. */
-  const panels = (rows: number): void => {
-    c.i32(0).set(j).get(packed).set(panel);
+  const alongRow = (rows: number): void => {
+    c.i32(0).set(j).get(block).set(panel);
     rising(
       c,
       j,
@@ -305,11 +79,9 @@ function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, column
           call(tail);
           c.end();
         }
-        c.get(panel)
-          .get(count)
-          .i32(p.panel * v.bytes)
-          .ops('i32.mul', 'i32.add')
-          .set(panel);
+        c.get(panel).i32(p.panel * v.bytes);
+        if (pack) c.get(count).op('i32.mul');
+        c.op('i32.add').set(panel);
       },
     );
   };
@@ -360,7 +132,9 @@ function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, column
             () => c.i32(p.k).get(k0).op('i32.sub'),
           );
           c.set(count);
-          address(c, b, k0, depthStepB).get(packed).get(count).get(columns).call(pack.index);
+          address(c, b, k0, depthStepB);
+          if (pack) c.get(packed).get(count).get(columns).call(pack.index).get(packed);
+          c.set(block);
           c.get(row0).set(i);
           rising(
             c,
@@ -370,14 +144,14 @@ function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, column
             () => {
               address(c, out, i, p.n * v.bytes).set(tile);
               const tail = p.m % tileRows;
-              if (tail === 0) panels(tileRows);
-              else if (p.m < tileRows) panels(tail);
+              if (tail === 0) alongRow(tileRows);
+              else if (p.m < tileRows) alongRow(tail);
               else {
                 c.get(rowEnd).get(i).op('i32.sub').i32(tileRows).op('i32.ge_u');
                 c.if();
-                panels(tileRows);
+                alongRow(tileRows);
                 c.else();
-                panels(tail);
+                alongRow(tail);
                 c.end();
               }
             },

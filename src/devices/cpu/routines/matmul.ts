@@ -6,7 +6,6 @@
 import { byteSize, type DType } from '../../../base/dtype.ts';
 import { asReduction } from '../../../kernel/dot.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
-import { stage, unstage } from '../arguments.ts';
 import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import { WasmCode, type WasmEngine } from '../engine.ts';
@@ -14,8 +13,10 @@ import { KernelProgram } from '../kernel-program.ts';
 import type { CpuProgram } from '../program.ts';
 import { viewOf } from '../views.ts';
 import { moduleText } from '../wasm/text.ts';
+import { BlasMatmul } from './blas-matmul.ts';
 import { CodeProgram } from './code-program.ts';
-import { type GemmShape, renderGemm } from './gemm.ts';
+import { renderGemm } from './gemm.ts';
+import type { GemmShape } from './gemm-plan.ts';
 import { relaxedSimd } from './relaxed.ts';
 import { renderThin, type ThinPlan, thinPlan } from './thin.ts';
 import { Widened } from './widened.ts';
@@ -52,7 +53,7 @@ export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | 
   // A product with few rows waits for memory: a library that packs its operands first only makes it wait longer.
   const thin = thinPlan(shapeOf(routine));
   if (!thin && (type === 'f32' || type === 'f64') && blas?.serves({ ...routine, type })) {
-    return new BlasMatmul(routine, type, engine, blas);
+    return new BlasMatmul(routine, type, sizes(routine), engine, blas);
   }
   return builtIn(routine, thin, engine);
 }
@@ -162,54 +163,3 @@ const tinyLoops: Readonly<Partial<Record<DType, TinyLoop<never>>>> = {
   i64: loop<BigInt64Array, bigint>(sumOfLongs),
   u64: loop<BigUint64Array, bigint>(sumOfLongs),
 };
-
-class BlasMatmul implements CpuProgram {
-  readonly name: string;
-  readonly source: string;
-  readonly needs: readonly number[];
-  readonly scalars = 0;
-  readonly #routine: Matmul & { readonly type: 'f32' | 'f64' };
-  readonly #engine: WasmEngine;
-  readonly #blas: Blas;
-  readonly #pointers: number[] = [];
-  /** Views of the operands of the last run: products of the same operands are common, and making a view takes longer than looking at it. */
-  readonly #views: Uint8Array[] = [];
-
-  constructor(routine: Matmul, type: 'f32' | 'f64', engine: WasmEngine, blas: Blas) {
-    this.name = routine.name;
-    this.needs = sizes(routine);
-    this.#routine = { ...routine, type };
-    this.#engine = engine;
-    this.#blas = blas;
-    this.source = `;; ${type === 'f32' ? 'cblas_sgemm' : 'cblas_dgemm'} of ${blas.name}\n`;
-  }
-
-  run(buffers: readonly CpuBuffer[]): void {
-    const r = this.#routine;
-    const { memory } = this.#engine;
-    stage(memory, buffers, 2, this.#pointers);
-    const [a, b, c] = this.#pointers as [number, number, number];
-    const size = byteSize(r.type);
-    for (let batch = 0; batch < r.batch; batch++) {
-      this.#blas.run(
-        r,
-        this.#view(0, a + (r.batchA === 1 ? 0 : batch * r.m * r.k * size), r.m * r.k * size),
-        this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size),
-        this.#view(2, c + batch * r.m * r.n * size, r.m * r.n * size),
-      );
-    }
-    unstage(memory, buffers, 2, this.#pointers);
-  }
-
-  /** OpenBLAS asks for no alignment beyond the element's; views say where an operand ends. */
-  #view(slot: number, at: number, bytes: number): Uint8Array {
-    const { buffer } = this.#engine.memory.views;
-    const last = this.#views[slot];
-    if (last && last.byteOffset === at && last.buffer === buffer) return last;
-    return (this.#views[slot] = new Uint8Array(buffer, at, bytes));
-  }
-
-  dispose(): void {
-    this.#views.length = 0;
-  }
-}

@@ -5,10 +5,13 @@ import type { Routine } from '../../../kernel/kernel.ts';
 import type { Blas } from '../blas.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
+import { prepareCompact } from './compact.ts';
+import { prepareFourier } from './fourier/index.ts';
 import { prepareMatmul } from './matmul.ts';
 import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
 import { prepareSort } from './sort/index.ts';
+import { prepareSelect } from './sort/select.ts';
 
 export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas | null): CpuProgram {
   switch (routine.op) {
@@ -28,11 +31,16 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas 
       return prepareScan(routine, engine);
     case 'scatter':
       return prepareScatter(routine, engine);
+    case 'compact':
+      return prepareCompact(routine, engine);
+    case 'fourier':
+      return prepareFourier(routine, engine);
     case 'products':
       throw new Error(`cpu: ${routine.name}: lists of products are not among the capabilities`);
+    case 'topk':
+      return prepareSelect(routine, engine);
     case 'rows':
     case 'attention':
-    case 'topk':
       throw new Error(`cpu: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       throw new DeviceUnavailable({

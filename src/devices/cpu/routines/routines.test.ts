@@ -78,6 +78,10 @@ describe('matmul', () => {
     [1, 70, 67],
     [3, 1030, 19],
     [130, 1, 37],
+    // B is read where it lies; then B in panels, with rows and columns that fill none, over several stretches of k.
+    [9, 16, 16],
+    [8, 12, 521],
+    [33, 41, 523],
   ] as const;
   it.each(dtypes.flatMap((t) => shapes.map((s) => [t, ...s] as const)))(
     '%s %i×%i over %i, transposed or not',

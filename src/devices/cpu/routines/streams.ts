@@ -4,7 +4,7 @@
 
 import type { Func } from '../wasm/module.ts';
 import { address, rising, type VectorMachine } from './emit.ts';
-import type { GemmShape } from './gemm.ts';
+import type { GemmShape } from './gemm-plan.ts';
 import type { ThinLocals } from './thin.ts';
 
 const rowsAtOnce = 8;

@@ -7,7 +7,8 @@
 import { type Func, WasmModule } from '../wasm/module.ts';
 import { dotColumns, dots } from './dots.ts';
 import { rising, vectorMachines } from './emit.ts';
-import type { Gemm, GemmShape } from './gemm.ts';
+import type { Gemm } from './gemm.ts';
+import { type GemmShape, isSmall } from './gemm-plan.ts';
 import { isStretched, streamColumns, streams, stretches, totalsBytes } from './streams.ts';
 
 const fewRows = 4;
@@ -33,7 +34,7 @@ export function thinPlan(s: GemmShape): ThinPlan | null {
     };
     return { shape, swapped: true };
   }
-  if (s.m > fewRows) return null;
+  if (s.m > fewRows || (s.m > 1 && isSmall(s))) return null;
   // One column lies as one row does.
   if (s.n === 1 && (s.m === 1 || !s.transposeA))
     return { shape: { ...s, transposeA: false, transposeB: true }, swapped: false };

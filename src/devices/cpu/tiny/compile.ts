@@ -197,7 +197,7 @@ class Compiler {
     const fixed = this.arrays[at.table];
     const half = widen[e.type];
     if (!gate && fixed && isStatic(e.index, this.#static)) {
-      const first = Number(fixed[at.base]);
+      const first = whole(Number(fixed[at.base]));
       const step = at.step === 0 ? 0 : spacing(fixed, n);
       if (step !== null) {
         const direct: Operand = { table: e.slot, base: first, step };
@@ -263,11 +263,14 @@ class Compiler {
   }
 }
 
+/** A whole number as the engine holds those it counts with, not as the double it was computed as: a loop over doubles takes four times as long. */
+const whole = (v: number): number => (v === (v | 0) ? v | 0 : v);
+
 /** How far apart positions are, if all are equally far; else null. */
 function spacing(at: TypedArray, n: number): number | null {
   const [first, step] = [Number(at[0]), n > 1 ? Number(at[1]) - Number(at[0]) : 1];
   for (let i = 2; i < n; i++) if (Number(at[i]) !== first + i * step) return null;
-  return step;
+  return whole(step);
 }
 
 function fillAxis(out: TypedArray, sizes: readonly number[], axis: number): void {
@@ -296,7 +299,7 @@ export function compileTiny(kernel: Kernel): TinyKernel {
       for (let i = 0; i < count; i++) {
         const buffer = buffers[i]!;
         arrays[i] = views[i]!(buffer.small ?? memory);
-        offsets[i] = buffer.address / (1 << shifts[i]!);
+        offsets[i] = buffer.address >>> shifts[i]!;
       }
       for (let i = 0; i < scalarTypes.length; i++) {
         const type = scalarTypes[i]!;

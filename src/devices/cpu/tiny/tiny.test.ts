@@ -49,7 +49,7 @@ it('is compiled once it was launched often, if its loops are many or long', asyn
     device.write(x, new Uint8Array(Float32Array.from({ length: n }, (_, i) => i / 7).buffer));
     device.launch(program, [x, y], []);
     const first = (await device.read(y)).slice();
-    for (let i = 0; i < 40; i++) device.launch(program, [x, y], []);
+    for (let i = 0; i < 150; i++) device.launch(program, [x, y], []);
     expect(program.source.includes('interpreted'), `${ops} ops on ${n}`).toBe(!code);
     expect(sameBytes(await device.read(y), first)).toBe(true);
     for (const buffer of [x, y]) device.release(buffer);

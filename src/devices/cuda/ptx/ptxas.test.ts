@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
 import { allKernelCases } from '../../../../test/gpu/corpus.ts';
+import { everyNth } from '../../../../test/support/extent.ts';
 import { entryName, moduleText } from './code.ts';
 import { renderKernel } from './index.ts';
 import type { Target } from './target.ts';
@@ -20,13 +21,15 @@ describe.skipIf(!hasPtxas)('the PTX renderer', () => {
     (target) => {
       const seen = new Set<string>();
       const entries: string[] = [];
-      for (const { kernel, lowered } of allKernelCases(target)) {
+      // All for the newest; the others differ from it in few.
+      const n = target === targets[0] ? 1 : 3;
+      for (const { kernel, lowered } of everyNth([...allKernelCases(target)], n)) {
         const name = entryName(kernel.name);
         if (seen.has(name)) continue;
         seen.add(name);
         entries.push(renderKernel(lowered ?? kernel, target).text);
       }
-      expect(entries.length).toBeGreaterThan(400);
+      expect(entries.length).toBeGreaterThan(400 / n);
       expect(assemble(moduleText(target, entries), target)).toBe('');
     },
   );

@@ -86,6 +86,9 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
       return scatterRecipe(routine, target);
     case 'rows':
       return rowsRecipe(routine, target);
+    case 'compact':
+    case 'fourier':
+      throw new Error(`cuda: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       return rawRecipe(routine);
     default:

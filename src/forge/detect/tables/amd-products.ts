@@ -41,6 +41,7 @@ const architectures: Readonly<Record<string, AmdArchitecture>> = {
   gfx1010: { architecture: 'RDNA 1', integrated: false },
   gfx1011: { architecture: 'RDNA 1', integrated: false },
   gfx1012: { architecture: 'RDNA 1', integrated: false },
+  gfx1013: { architecture: 'RDNA 1', integrated: true },
   gfx1030: { architecture: 'RDNA 2', integrated: false },
   gfx1031: { architecture: 'RDNA 2', integrated: false },
   gfx1032: { architecture: 'RDNA 2', integrated: false },

@@ -13,11 +13,12 @@ export const nvidiaNames: readonly NvidiaName[] = [
   ['Tesla C2050|Tesla C2070|Tesla C2075|Tesla M2050|Tesla M2070|Tesla M2075|Tesla M2090', '2.0', null],
   ['GeForce GTX 480|GeForce GTX 470|GeForce GTX 580|GeForce GTX 570|Quadro 4000|Quadro 5000|Quadro 6000', '2.0', null],
   [
-    'GeForce GTX 460|GeForce GTX 550 Ti|GeForce GTX 560|GeForce GTX 560 Ti|GeForce GT 430|GeForce GT 440|GeForce GT 610|GeForce GT 620|GeForce GTX 670M|GeForce GT 630M|GeForce 820M|Quadro 600|Quadro 2000',
+    'GeForce GTX 460|GeForce GTX 550 Ti|GeForce GTX 560|GeForce GTX 560 Ti|GeForce GT 430|GeForce GT 440|GeForce GT 610|GeForce GT 620|GeForce GTX 670M|GeForce GT 630M|GeForce 820M|Quadro 600|Quadro 2000|NVS 310|NVS 315|NVS 4200M|NVS 5200M',
     '2.1',
     null,
   ],
   ['Tesla K10|GRID K1|GRID K2|GRID K520', '3.0', 4],
+  ['NVS 510', '3.0', 2],
   [
     'GeForce GTX 680|GeForce GTX 670|GeForce GTX 660|GeForce GTX 660 Ti|GeForce GTX 650|GeForce GTX 650 Ti|GeForce GTX 690|GeForce GTX 760|GeForce GTX 770|GeForce GT 640|GeForce GT 740|GeForce GT 640M|GeForce GT 650M|GeForce GTX 660M|GeForce GTX 675MX|GeForce GTX 680M|GeForce GT 740M|GeForce GT 750M|GeForce GT 755M|GeForce GTX 765M|GeForce GTX 770M|GeForce GTX 780M|GeForce GTX 870M|GeForce GTX 880M|GeForce GTX 860M',
     '3.0',
@@ -32,7 +33,7 @@ export const nvidiaNames: readonly NvidiaName[] = [
   ['GeForce GT 710|GeForce GT 720|GeForce GT 730|GeForce 920M|GeForce 910M', '3.5', null],
   ['Quadro K5200|Quadro K6000', '3.5', null],
   [
-    'GeForce GTX 745|GeForce GTX 750|GeForce GTX 950M|GeForce GTX 960M|GeForce 930M|GeForce 940M|GeForce 940MX|GeForce 930MX|GeForce 920MX|GeForce MX110|GeForce MX130|GeForce 830M|GeForce 840M|GeForce GTX 850M|GeForce GTX 860M',
+    'GeForce GTX 745|GeForce GTX 750|GeForce GTX 950M|GeForce GTX 960M|GeForce 930M|GeForce 940M|GeForce 940MX|GeForce 945M|NVS 810|GeForce 930MX|GeForce 920MX|GeForce MX110|GeForce MX130|GeForce 830M|GeForce 840M|GeForce GTX 850M|GeForce GTX 860M',
     '5.0',
     null,
   ],
@@ -79,7 +80,9 @@ export const nvidiaNames: readonly NvidiaName[] = [
   ['DRIVE-PG199-PROD|PG199', '8.0', 32],
   ['A100|A100 SXM|A100 SXM4|A100 PCIe|A800', '8.0', null],
   ['GeForce RTX 2050|GeForce MX570|GeForce RTX 3050 Ti Laptop GPU|GeForce RTX 3050 Laptop GPU', '8.6', 4],
+  ['GeForce MX570 A', '8.6', 2],
   ['GeForce RTX 3050 6GB', '8.6', 6],
+  ['GeForce RTX 3050 A Laptop GPU', '8.9', 4],
   ['GeForce RTX 3070 Ti Laptop GPU|GeForce RTX 3060 8GB', '8.6', 8],
   ['GeForce RTX 3080 Laptop GPU|CMP 90HX|CMP 70HX', '8.6', null],
   ['RTX A400', '8.6', 4],
@@ -89,6 +92,7 @@ export const nvidiaNames: readonly NvidiaName[] = [
   ['A10M|A10G|A40-48Q', '8.6', null],
   ['L40G', '8.9', 24],
   ['RTX 5880 Ada Generation', '8.9', 48],
+  ['RTX 2000E Ada Generation', '8.9', 16],
   ['RTX 3500 Ada Generation', '8.9', 12],
   ['RTX 3000 Ada Generation', '8.9', 8],
   ['RTX 1000 Ada Generation|RTX 500 Ada Generation', '8.9', null],
@@ -98,8 +102,9 @@ export const nvidiaNames: readonly NvidiaName[] = [
   ['H100 96GB|H20-3e', '9.0', null],
   ['GH200|GH200 Grace Hopper|Grace Hopper|GH200 96GB', '9.0', null],
   ['B200 SXM|B100|DGX B200|HGX B200|B200 NVL', '10.0', null],
-  ['GB200 NVL72|GB200 NVL4|Grace Blackwell|GB200 Grace Blackwell', '10.0', null],
-  ['B300 SXM6|DGX B300|HGX B300|GB300 NVL72', '10.3', null],
+  ['GB200 NVL72|GB200 NVL4|DGX GB200|Grace Blackwell|GB200 Grace Blackwell|Grace Blackwell GB200', '10.0', null],
+  ['B300 SXM6|DGX B300|HGX B300|HGX B300 NVL16|GB300 NVL72', '10.3', null],
+  ['GB300 Grace Blackwell Ultra|Grace Blackwell Ultra|DGX GB300|DGX Station GB300', '10.3', null],
   ['RTX PRO 2000 Blackwell', '12.0', 16],
   ['RTX PRO 6000|RTX PRO 6000 Blackwell', '12.0', 96],
   [
@@ -108,6 +113,7 @@ export const nvidiaNames: readonly NvidiaName[] = [
     null,
   ],
   ['DGX Spark|GB10 Superchip|GB10 Grace Blackwell|Project DIGITS|Ascent GX10|ThinkStation PGX|ZGX Nano', '12.1', 128],
+  ['Pro Max with GB10|EdgeXpert|Veriton GN100|AI TOP ATOM', '12.1', 128],
 ];
 
 /** Boards with a Tegra chip: their memory is the system's. */
@@ -119,7 +125,11 @@ export const jetsonNames: readonly NvidiaName[] = [
   ['Jetson Orin Nano|Orin Nano|Jetson Orin Nano Super|Orin Nano Super', '8.7', 8],
   ['Jetson Orin NX|Orin NX', '8.7', null],
   ['Jetson AGX Orin|AGX Orin|Jetson Orin|Orin|IGX Orin', '8.7', null],
-  ['Jetson AGX Thor|AGX Thor|Jetson Thor|Thor|Jetson T5000|Jetson T4000|IGX Thor', '11.0', 128],
+  [
+    'Jetson AGX Thor|AGX Thor|Jetson Thor|Thor|Jetson T5000|Jetson T4000|Jetson AGX Thor T5000|Jetson AGX Thor T4000|IGX Thor',
+    '11.0',
+    128,
+  ],
 ];
 
 export type AmdName = readonly [names: string, gfx: string, memoryGiB: number | null];
@@ -138,6 +148,7 @@ export const amdNames: readonly AmdName[] = [
   ['Instinct MI60', 'gfx906', 32],
   ['Radeon Pro VII', 'gfx906', 16],
   ['Instinct MI250|Instinct MI250X', 'gfx90a', 64],
+  ['Instinct MI350', 'gfx950', 288],
   ['Radeon RX 5300|Radeon RX 5500|Radeon RX 5500 XT|Radeon RX 5500M|Radeon Pro W5500', 'gfx1012', null],
   ['Radeon RX 5600 XT|Radeon RX 5600|Radeon RX 5600M', 'gfx1010', 6],
   ['Radeon RX 5700|Radeon RX 5700 XT|Radeon RX 5700M|Radeon Pro W5700', 'gfx1010', 8],
@@ -169,11 +180,21 @@ export const amdNames: readonly AmdName[] = [
   ['Radeon 610M', 'gfx1036', null],
   ['Radeon 660M|Radeon 680M', 'gfx1035', null],
   ['Radeon 740M|Radeon 760M|Radeon 780M|Ryzen Z1 Extreme', 'gfx1103', null],
-  ['Radeon 840M|Radeon 860M', 'gfx1152', null],
+  [
+    'Ryzen 7 8700G|Ryzen 5 8600G|Ryzen 7 7840HS|Ryzen 7 7840U|Ryzen 7 8840HS|Ryzen 7 8840U|Ryzen 7 8845HS',
+    'gfx1103',
+    null,
+  ],
+  ['Radeon 840M|Radeon 860M|Ryzen AI 7 350|Ryzen AI 5 340', 'gfx1152', null],
   ['Radeon 820M', 'gfx1153', null],
-  ['Radeon 880M|Radeon 890M|Ryzen AI 9 HX 370|Strix Point', 'gfx1150', null],
-  ['Radeon 8040S|Radeon 8050S|Radeon 8060S|Ryzen AI Max+ 395|Ryzen AI Max 395|Strix Halo', 'gfx1151', null],
-  ['Steam Deck|Van Gogh', 'gfx1033', null],
+  ['Radeon 880M|Radeon 890M|Ryzen AI 9 HX 370|Ryzen AI 9 HX 375|Ryzen AI 9 365|Strix Point', 'gfx1150', null],
+  [
+    'Radeon 8040S|Radeon 8050S|Radeon 8060S|Ryzen AI Max+ 395|Ryzen AI Max 395|Ryzen AI Max 390|Ryzen AI Max 385|Strix Halo',
+    'gfx1151',
+    null,
+  ],
+  ['Steam Deck|Steam Deck OLED|Van Gogh', 'gfx1033', null],
+  ['BC-250', 'gfx1013', 16],
 ];
 
 export type IntelName = readonly [names: string, family: IntelFamily, memoryGiB: number | null];
@@ -194,7 +215,7 @@ export const intelNames: readonly IntelName[] = [
   ['Arc B390|Panther Lake', 'panther-lake', null],
   ['Iris Xe|Iris Xe MAX|UHD Graphics 730|UHD Graphics 750|UHD Graphics 710|UHD Graphics 770', 'xe-lp', null],
   [
-    'UHD Graphics 600|UHD Graphics 605|UHD Graphics 610|UHD Graphics 615|UHD Graphics 617|UHD Graphics 620|UHD Graphics 630|HD Graphics 4000|HD Graphics 4600|HD Graphics 520|HD Graphics 530|HD Graphics 620|HD Graphics 630|Iris Plus Graphics|Iris Pro Graphics',
+    'UHD Graphics 600|UHD Graphics 605|UHD Graphics 610|UHD Graphics 615|UHD Graphics 617|UHD Graphics 620|UHD Graphics 630|HD Graphics 4000|HD Graphics 4600|HD Graphics 520|HD Graphics 530|Iris Plus Graphics 640|Iris Plus Graphics 645|Iris Plus Graphics 650|Iris Plus Graphics 655|HD Graphics 620|HD Graphics 630|Iris Plus Graphics|Iris Pro Graphics',
     'gen',
     null,
   ],

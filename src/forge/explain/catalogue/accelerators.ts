@@ -22,6 +22,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     title: 'PyTorch sees no Intel GPU',
     patterns: [
       phrase(/Torch not compiled with XPU enabled|Intel GPU driver is not (?:properly )?installed/i),
+      phrase(/Module (?:i915|xe) not found|could not insert '(?:i915|xe)'/i),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,
@@ -93,6 +94,42 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       ...reinstall(context, 'pytorch'),
     ],
     links: [XPU],
+  },
+  {
+    code: 'openvino',
+    severity: 'error',
+    title: 'OpenVINO could not use the device',
+    patterns: [
+      capture(
+        /Device with "(?<device>[A-Z]{3})[\w.]*" name is not registered|Failed to create plugin [^\n]* for device (?<plugin>GPU|NPU|MYRIAD)/,
+      ),
+      capture(
+        /^(?:[^\n]{0,60} )?\[ ?(?<device>GPU|NPU|CLDNN ERROR) ?\][^\n]*(?:error|fail\w*|exceed\w*|not (?:supported|found)|exception|unsupported|invalid)/im,
+      ),
+      symptom(
+        /Exception from src[\\/](?:inference|plugins[\\/]intel_(?:gpu|npu)|core)[^\n]*|\bov::\w*Exception\b|\bProgramBuilder build failed|\bINFERENCE_ENGINE\b[^\n]*error/i,
+      ),
+      symptom(
+        /\b(?:OpenVINO|openvino_intel_\w+|clDNN\w*)\b[^\n]*(?:exception|fail\w*|error|cannot|not (?:supported|found|available))/i,
+      ),
+    ],
+    unless: /onnxruntime|ExecutionProvider|error -1001|libOpenCL/,
+    explains: ['opencl-failed', 'xpu-failed'],
+    cause: ({ got }) =>
+      `OpenVINO reaches the ${got.device === 'NPU' || got.plugin === 'NPU' ? 'NPU through Level Zero' : 'Intel GPU through OpenCL'}; the driver is missing or too old, the user may not open /dev/dri, or the model has something that the device does not take.`,
+    fix: ({ os }) => [
+      run('See which devices it finds.', 'python', '-c', 'import openvino; print(openvino.Core().available_devices)'),
+      ...(os === 'windows'
+        ? [say('Update the Intel graphics (or NPU) driver.')]
+        : [
+            level0,
+            say(
+              'The user must be in the group render; in a container pass --device=/dev/dri (NPU: --device=/dev/accel).',
+            ),
+          ]),
+      say('The same with device CPU tells whether the model or the device is to blame; fixed shapes help on the NPU.'),
+    ],
+    links: ['https://docs.openvino.ai/2025/get-started/install-openvino/configurations.html'],
   },
   {
     code: 'mps-op',

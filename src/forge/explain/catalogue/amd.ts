@@ -30,7 +30,7 @@ export const amdClasses: readonly ErrorClass[] = [
       capture(
         /(?:Cannot find CO in the bundle|Missing CO for these ISAs|No compatible code objects found for:?)[^\n]*?(?<gfx>gfx[0-9a-f]{3,4})?/i,
       ),
-      phrase(/Unable to find code object for all current devices/i),
+      phrase(/Unable to find code object for all current devices|(?:GPU|card|device) is not supported by ROCm/i),
     ],
     explains: ['build-failed', 'triton-old', 'kernel-source', 'cuda-invalid-value', 'no-kernel-image'],
     cause: (context) =>
@@ -41,8 +41,9 @@ export const amdClasses: readonly ErrorClass[] = [
   {
     code: 'hip-perm',
     severity: 'error',
-    title: 'The AMD GPU cannot be opened',
+    title: 'The device file of the GPU cannot be opened',
     patterns: [
+      symptom(/\bamdgpu_(?:device_initialize|get_auth|query_info)\b[^\n]*fail\w*/i),
       capture(/\/dev\/kfd[^\n]*Permission denied|Permission denied[^\n]*\/dev\/(?:kfd|dri)/i),
       capture(
         /Unable to open \/dev\/kfd read-write: (?<why>[^\n]+)|(?:cannot|could not|failed to) open \/dev\/(?:kfd|dri\/renderD\d+)[^\n]*/i,
@@ -55,7 +56,7 @@ export const amdClasses: readonly ErrorClass[] = [
     cause: ({ got }) =>
       got.why && !/permi/i.test(got.why)
         ? `/dev/kfd answers "${got.why}": the kernel driver and the ROCm libraries do not fit, or the GPU is not one that ROCm computes on.`
-        : '/dev/kfd and /dev/dri/renderD* are open to the groups render and video only.',
+        : '/dev/kfd (AMD) and /dev/dri/renderD* (every vendor) are open to the groups render and video only, and are not in a container unless they are passed in.',
     fix: () => [
       asRoot('Join the groups, then log in again.', 'usermod', '-aG', 'render,video', 'YOUR_USER'),
       say('In a container: --device=/dev/kfd --device=/dev/dri --group-add=render --group-add=video.'),
@@ -70,6 +71,9 @@ export const amdClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/hsa api call failure[^\n]*?(?:Call returned (?<status>\d+|HSA_\w+)|$)/im),
       phrase(/No HIP GPUs are available/i),
+      phrase(
+        /Module (?:amdgpu|amdkfd) not found|could not insert '(?:amdgpu|amdkfd)'|adding custom device "\/dev\/kfd"|\/dev\/kfd[^\n]*: no such file/i,
+      ),
       code(/hipErrorNoDevice/),
       phrase(
         /ROCk module is NOT loaded|kfd not supported on this ASIC|KFD is not (?:loaded|available)|skipped device [0-9a-f:]+, PCI rejects atomics/i,
@@ -164,6 +168,9 @@ export const amdClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/\bamdgpu: Unknown symbol \w+|cannot find (?:ROCm device library|HIP runtime|rocm installation)/i),
       code(/hipErrorInsufficientDriver/),
+      phrase(
+        /(?:ROCm|HIP)[^\n]{0,30}requires (?:an? |the )?(?:newer )?amdgpu|Unsupported (?:amdgpu )?driver version[^\n]*ROCm/i,
+      ),
       phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
       capture(
         /libamdhip64\.so\.(?<hip>\d+): cannot open|lib(?:rocblas|hipblas\w*|MIOpen|rccl|hsa-runtime64|amd_comgr|roctx64|hipfft|rocsolver)\.so[.\d]*: cannot open/i,

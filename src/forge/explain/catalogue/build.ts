@@ -21,7 +21,7 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(/PTX \.?version (?<ptx>[\d.]+) does not support \.?target '?(?<sm>sm_\w+)/i),
       capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
-      capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
+      capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]*)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
       phrase(/ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i),
     ],
@@ -109,6 +109,9 @@ export const buildClasses: readonly ErrorClass[] = [
         /Installed CUDA version (?<nvcc>[\d.]+) does not match the version torch was compiled with (?<wanted>[\d.]+)/i,
       ),
       code(/CUDAMismatchException/),
+      capture(
+        /\bCUDA (?<nvcc>\d+\.[\d.]*\d)[^\n]{0,80}\b(?:pre)?(?:compiled|built) (?:for|with|against|using) CUDA (?<wanted>\d+\.\d+)/i,
+      ),
       phrase(/Cuda extensions are being compiled with a version of Cuda that does not match/i),
     ],
     unless: /minor version mismatch|shouldn't be a problem/i,
@@ -149,7 +152,7 @@ export const buildClasses: readonly ErrorClass[] = [
         /CUDA_PATH[^\n]{0,30}(?:is not set|not found)|Neither CUDA_HOME nor|cannot find (?:the )?CUDA (?:toolkit|installation)/i,
       ),
       code(
-        /fatal error: ['"]?(?:cuda\w*|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
+        /fatal error: ['"]?(?:cuda\w*|driver_types|vector_types|math_constants|device_launch_parameters|device_functions|host_defines|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
       ),
     ],
     explains: ['build-failed', 'deepspeed-op'],
@@ -311,8 +314,10 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'CMake finds no GPU to build for',
     patterns: [
       phrase(
-        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?!\d)/i,
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|CMAKE_CUDA_ARCHITECTURES must be|CMAKE_CUDA_ARCHITECTURES:?\s+[\d\w;, -]{1,40}\s+do not all work with this compiler|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
+      phrase(/\bUnknown compute capability\b/i),
+      capture(/_get_cuda_arch_flags[\s\S]{0,160}?IndexError: list index out of range/),
     ],
     explains: ['build-failed'],
     cause: () =>

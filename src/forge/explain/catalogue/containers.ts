@@ -41,6 +41,9 @@ export const containerClasses: readonly ErrorClass[] = [
     title: 'Docker has no GPU runtime',
     patterns: [
       phrase(
+        /(?:fail\w*|error)[^\n]{0,40}\bCDI\b (?:spec\w*|devices?)|\bCDI spec\w*[^\n]{0,30}(?:fail\w*|not found|invalid)/i,
+      ),
+      phrase(
         /could not select device driver|failed to (?:generate|create) (?:device )?CDI spec|failed to locate nvidia-smi/i,
       ),
       capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
@@ -48,6 +51,7 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: (?:no such file|not found)/i,
       ),
+      phrase(/The NVIDIA Driver was not detected\. +GPU functionality will not be available/i),
       phrase(/NVIDIA Container Runtime Hook directly[^\n]*is not supported/i),
       phrase(/unknown flag: --gpus|runtime "?nvidia"? (?:is )?not found/i),
       capture(
@@ -94,6 +98,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /nvidia-container-cli: requirement error: unsatisfied condition: (?:cuda|brand|driver)\s*[>=]+\s*(?<cuda>[\d.]+)/i,
       ),
       capture(/nvidia-container-cli: (?<kind>\w+) error: (?<what>[^\n]+)/i),
+      phrase(/Could not find any (?:nv|NVIDIA|rocm|ROCm) (?:files|libraries) on this host/),
       phrase(/dxcore initialization failed|WSL environment detected but no adapters were found/i),
       capture(
         /failed to (?:initialize|create) (?:NVML|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
@@ -185,13 +190,21 @@ export const containerClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Kubernetes has no GPU for the pod',
     patterns: [
+      capture(/(?:Failed|Unable|Could not) [^\n]{0,40}(?<resource>(?:nvidia|amd|intel)\.com\/\w+)[^\n]*/i),
+      symptom(
+        /\bgpu_plugin\.go:\d+\] (?:failed|Not compatible|error|No )[^\n]*|\/var\/lib\/kubelet\/device-plugins\/[^\n]*(?:denied|refused|fail\w*)/i,
+      ),
       phrase(/More than one MIG device type present on node/i),
-      capture(/Insufficient (?<resource>(?:nvidia|amd)\.com\/\w+)/i),
+      capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
       capture(
-        /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified|marked unhealthy)/i,
+        /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,
       ),
       capture(
         /(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]*(?:toolkit|driver|plugin|operator|dcgm|exporter|validator|feature|manager)[\w-]*)\s+\d+\/\d+\s+(?<status>CrashLoopBackOff|Init:\S+|Error|\w*ImagePull\w*|Pending|Unknown|OOMKilled)/i,
+      ),
+      capture(/^\s*(?:[\w-]+\s+)?(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]+)\s+[1-9]\d*\s+\d+\s+(?<status>0)\s+\d+\s+0\s/m),
+      phrase(
+        /error (?:starting|getting) plugins: |failed to construct NVML resource managers|UnexpectedAdmissionError[^\n]*(?:nvidia|amd|intel|gpu)/i,
       ),
       phrase(/If this is a GPU node, did you/i),
       phrase(

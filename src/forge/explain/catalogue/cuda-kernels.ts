@@ -175,6 +175,7 @@ export const kernelClasses: readonly ErrorClass[] = [
       ),
       symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
     ],
+    cudaOther: true,
     unless: /\bcudaError_?t\b|cudaErrorSuccess|CUDA kernel errors might be/,
     cause: ({ got }) =>
       `CUDA reports ${got.what ? `"${got.what.trim()}"` : 'an error'}; the words are its own, and the line shown may lie after the call that failed.`,

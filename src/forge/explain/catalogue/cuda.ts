@@ -1,6 +1,6 @@
 // Devices as the CUDA runtime and the driver API see them: none, the wrong one, not ready, busy, without kernels for it.
 
-import { capture, code, phrase, weak } from '../patterns.ts';
+import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { asRoot, here, reinstall, run, say, unset } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { RUNTIME } from './links.ts';
@@ -112,6 +112,15 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/system not yet initialized/i),
       phrase(/fabric[ -]?manager[^\n]{0,60}(?:not running|version mismatch|failed to start|not been initialized)/i),
+      symptom(
+        /\b(?:fabric ?manager|nv-?fabric-?manager|nvidia-fabricmanager|nvidia-imex|NVLSM|nvswitch)\b[^\n]*(?:error|fail\w*|fatal|don't match|not (?:match|compatible|supported|loaded)|mismatch|abort\w*|exited|timed out)/i,
+      ),
+      phrase(
+        /(?:no|any) NVIDIA NVSwitch(?:es)?[^\n]*(?:found|detected|devices)|NV_WARN_NOTHING_TO_DO|failed to initialize[^\n]*NVSwitch/i,
+      ),
+      capture(
+        /\bFabric\b[\s\S]{0,80}\bState\s*: *(?<state>In Progress|Not Started)|fabric (?:state|status)[^\n]*(?:incomplete|failure)/i,
+      ),
     ],
     cuda: [802],
     explains: ['no-devices'],
@@ -172,7 +181,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA was started before the process was forked',
     patterns: [
-      phrase(/Cannot re-initialize CUDA in forked subprocess/i),
+      phrase(/Cannot re-initialize CUDA in forked subprocess|CUDA initialized before forking/i),
       phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],
@@ -190,7 +199,12 @@ export const cudaClasses: readonly ErrorClass[] = [
     code: 'ecc-uncorrectable',
     severity: 'critical',
     title: 'The GPU lost memory contents',
-    patterns: [phrase(/uncorrectable ECC error encountered/i)],
+    patterns: [
+      phrase(/uncorrectable ECC error encountered/i),
+      capture(
+        /Remapping Failure Occurred\s*: *Yes|(?:Remapped Rows|Retired Pages|Page Blacklist|Row Remap\w*)[^\n]*(?:Pending\s*)?: *Yes|Double Bit ECC\s*: *[1-9]\d*/i,
+      ),
+    ],
     cuda: [214, 220],
     cause: () => 'The memory of the GPU had an error that ECC could not repair; results since then cannot be trusted.',
     fix: () => [

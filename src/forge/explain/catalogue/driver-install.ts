@@ -13,7 +13,36 @@ const build: readonly RepairStep[] = [
   ),
 ];
 
+/** Packages that hold a driver or the vendor's libraries, as distributions call them. */
+const PACKAGE = String.raw`(?:lib|kmod-|akmod-|xorg-x11-drv-|dkms-|primus-)?(?:nvidia|cuda|amdgpu|rocm|rock-dkms|roc(?:blas|r|minfo|tracer)|hsa-|hsakmt|hip(?:-(?:runtime|dev|base|samples|rocclr)|blas|fft|rand|solver|sparse)|miopen-|rccl|intel-(?:opencl|level-zero|igc|gpu|i915|compute)|ze-intel|ze1)[\w.:-]*`;
+
+/** A sentence about such a package. */
+const named = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAll('PACKAGE', PACKAGE), 'i');
+
 export const driverInstallClasses: readonly ErrorClass[] = [
+  {
+    code: 'gpu-firmware',
+    severity: 'error',
+    title: 'The kernel driver finds no firmware for the GPU',
+    patterns: [
+      capture(/Direct firmware load for (?<file>(?:amdgpu|radeon|i915|xe|nvidia)\/\S+) failed/i),
+      capture(
+        /\b(?:amdgpu|radeon|i915|xe|nvidia)\b[^\n]*\b(?:GuC|HuC|GSC|GSP|PSP|SMU|microcode|firmware)\b[^\n]*(?:fetch failed|failed to (?:load|fetch)|not found|missing|-ENOENT)[^\n]*/i,
+      ),
+      capture(/\b(?:i915|xe)\b[^\n]*\b(?:GuC|HuC) (?:initialization|init\w*|load) failed[^\n]*/i),
+    ],
+    explains: ['hip-fault', 'hip-none', 'xpu-none', 'gpu-lost'],
+    cause: ({ got }) =>
+      `${got.file ?? 'A file'} of the firmware package is missing or older than the GPU: new cards need a new linux-firmware, also in the image that starts the kernel.`,
+    fix: () => [
+      asRoot(
+        'Update the firmware package: linux-firmware (Debian: firmware-amd-graphics, firmware-misc-nonfree; Fedora: amd-gpu-firmware).',
+      ),
+      asRoot('Rebuild the initial file system, then reboot.', 'update-initramfs', '-u'),
+      run('The kernel must know the GPU too: new cards need a new kernel.', 'uname', '-r'),
+    ],
+    links: ['https://gitlab.com/kernel-firmware/linux-firmware'],
+  },
   {
     code: 'dkms-build',
     severity: 'error',
@@ -32,6 +61,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
+      phrase(/\bCC version check failed|kernel was (?:built|compiled) with [^\n]{0,60}but the current compiler/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
       phrase(/Module\.symvers file is missing|NVIDIA\s+kernel modules to be built against a configuration/i),
@@ -42,12 +72,14 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /An error occurred while performing the step: "(?:Building kernel modules|Checking to see whether the nvidia)/i,
       ),
       phrase(/Unable to (?:build|load) the (?:NVIDIA )?kernel module|Unable to load the kernel module '?nvidia/i),
-      capture(/Consult (?:the )?\S*\/var\/lib\/dkms\/nvidia\S*make\.log/i),
-      capture(/\/var\/lib\/dkms\/nvidia\S*:\d+:\d*:? (?:fatal )?error:/i),
+      capture(/Consult (?:the )?\S*\/var\/lib\/dkms\/(?:nvidia|amdgpu)\S*make\.log/i),
+      capture(/\/var\/lib\/dkms\/(?:nvidia|amdgpu)\S*:\d+:\d*:? (?:fatal )?error:/i),
       capture(
         /\bdkms\b[^\n]*(?:nvidia[^\n]*(?:fail|error)|(?:fail|error)[^\n]*nvidia)|Failed to run `\S*dkms build[^\n]*/i,
       ),
-      phrase(/Failed to install the kernel module through DKMS|see the file '?\/var\/log\/nvidia-installer\.log/i),
+      phrase(
+        /Failed to (?:install|build|load) (?:the )?(?:kernel )?module (?:through DKMS|'?(?:nvidia|amd(?:gpu|kfd))\w*)/i,
+      ),
       phrase(/(?:modpost|ERROR): [^\n]*GPL-incompatible module nvidia/i),
       capture(/(?:nvidia|kernel|kernel-open)\/(?:nvidia\S*\/)?(?:nv|uvm|os)[\w-]*\.[ch]:\d+:\d+: error:/i),
       capture(/builder for '\S*-(?:nvidia-x11|nvidia-open)\S*' failed|(?:Makefile\S*: |\/)nv\w*\.o\] Error \d+/i),
@@ -64,7 +96,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     title: 'The old driver is still in use',
     patterns: [
       capture(/An NVIDIA kernel module '?(?<module>nvidia[\w-]*)'? appears to (?:be )?already (?:be )?loaded/i),
-      capture(/rmmod: ERROR: Module (?<module>nvidia\w*) is in use/i),
+      capture(/\bModule (?<module>nvidia\w*|amdgpu|nouveau) is in use\b/i),
       phrase(/You appear to be running an X server; please exit X/i),
       phrase(/alternate (?:driver )?installation(?: method)? of the (?:NVIDIA )?driver/i),
     ],
@@ -82,29 +114,37 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     title: 'The driver packages do not fit together',
     patterns: [
       capture(
-        /\b(?<package>(?:linux-modules-|lib)?(?:nvidia|cuda)[\w.-]*) ?: Depends: [^\n]*\bbut [^\n]*(?:is to be installed|is not (?:going to be )?install\w+)/,
+        named(
+          /\b(?<package>(?:linux-modules-)?PACKAGE) ?: Depends: [^\n]*\bbut [^\n]*(?:is to be installed|is not (?:going to be )?install\w+)/,
+        ),
       ),
-      capture(/(?<package>(?:nvidia|libnvidia|cuda|libcuda)[\w.-]*) :? ?Depends:/i),
-      capture(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>(?:nvidia|libnvidia|cuda)-[\w.-]+)/i),
-      capture(/Unable to locate package (?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
-      capture(/held broken packages[^\n]*(?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
-      capture(/dpkg: error processing (?:package|archive) \S*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
-      capture(/(?:trying to overwrite|conflicts with)[^\n]*(?<package>(?:nvidia|libnvidia)[\w.-]+)/i),
+      code(named(/needed by the to be installed (?<other>PACKAGE)/)),
+      capture(named(/(?<package>PACKAGE) :? ?Depends:/)),
+      capture(named(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
+      capture(named(/Unable to locate package (?<package>PACKAGE)/)),
+      capture(named(/held broken packages[^\n]*(?<package>PACKAGE)/)),
+      capture(named(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
+      capture(named(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
       code(
-        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com)[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia/,
+        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia/,
       ),
+      capture(named(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
       capture(
-        /(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*) (?:depends on|conflicts with|breaks|requires|but it is not)/i,
+        named(/conflicts between attempted installs of \S*?(?<package>PACKAGE)|breaks dependency '(?<other>PACKAGE)/),
       ),
-      capture(/dependency problems[^\n]*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
+      capture(named(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
       capture(
-        /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.:-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
+        named(
+          /package (?<package>PACKAGE) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?:the to be installed )?(?<other>PACKAGE)/,
+        ),
       ),
     ],
     cause: ({ got }) =>
       `${got.package ?? 'A driver package'} asks for others that are not there: packages of two sources or of two driver branches are mixed, or the repository's key is out of date.`,
-    fix: () => [
-      asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
+    fix: ({ vendor }) => [
+      vendor === 'amd'
+        ? asRoot('Remove all of them.', 'amdgpu-install', '--uninstall', '--rocmrelease=all')
+        : asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
       asRoot('Read the lists anew; a key error asks for the package cuda-keyring of NVIDIA.', 'apt-get', 'update'),
       asRoot('Then install one branch from one source.'),
     ],

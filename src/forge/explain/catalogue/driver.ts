@@ -142,9 +142,16 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'critical',
     title: 'The driver cannot start the GPU, or lost it',
     patterns: [
+      symptom(
+        /\bAER: [^\n]*\b(?:Uncorrect\w+|Fatal)\b[^\n]*/i,
+        /nvidia|amdgpu|radeon|\bGPU\b|\bVGA\b|\b3D controller/i,
+      ),
       phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
+      phrase(
+        /Windows has stopped this device because it has reported problems|\b(?:device|driver|graphics|display|GPU|adapter)\b[^\n]{0,80}\(Code (?:10|12|31|43)\)/i,
+      ),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(
         /\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)|wait on fence NVIDIA\S* timed out/i,
@@ -169,9 +176,11 @@ export const driverClasses: readonly ErrorClass[] = [
     code: 'xid',
     severity: 'critical',
     title: 'The kernel driver reported a GPU event',
-    patterns: [code(/NVRM: Xid \((?<device>[^)]*)\): (?<xid>\d+)/)],
+    patterns: [code(/NVRM: Xid \((?<device>[^)]*)\): (?<xid>\d+)/), code(/\bSXid \((?<device>[^)]*)\): (?<sxid>\d+)/)],
     explains: ['gpu-lost'],
     cause: ({ got }) => {
+      if (got.sxid)
+        return `SXid ${got.sxid} on ${got.device}: an event of an NVSwitch, most often a link or the fabric.`;
       const row = xidRow(Number(got.xid));
       return row
         ? `Xid ${got.xid} on ${got.device}: ${row.meaning}.`

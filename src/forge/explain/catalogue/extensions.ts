@@ -20,6 +20,9 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
       capture(
+        /\b(?<package>(?!lib)\w*(?:gpu|cuda)\w*)\.(?:so|pyd)\S*: undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|nv)\w+)/i,
+      ),
+      capture(
         /(?<library>lib(?:torch|c10|shm)\w*\.(?:so|dylib)[.\d]*)['"]?:? [^\n]{0,30}(?:cannot open|no such file|not found)/i,
       ),
       capture(
@@ -48,6 +51,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
       ),
       capture(/Failed to build `?(?<package>[\w-]+)[\s\S]{0,400}No module named '(?<module>torch)'/i),
+      capture(/`(?<package>[\w-]+)[^`\n]*` depends on `(?<module>\w+)`, but doesn't declare it as a build dependency/),
     ],
     explains: ['framework-missing', 'build-failed'],
     cause: ({ got }) =>
@@ -241,11 +245,18 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+)' is not defined/i),
       capture(
-        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
+        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|_turbomind|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
       capture(/torch_extensions\/\S*?(?<package>\w+)\.so: cannot open shared object file/),
-      capture(/name '(?<package>str2optimizer\w+|GpuIndex\w+|StandardGpuResources)' is not defined/),
+      capture(/'NoneType' object has no attribute '(?<package>\w+?)_(?:fwd|bwd|cuda|forward_cuda|backward_cuda)'/),
+      capture(/name '(?<package>str2optimizer\w+|\w*Gpu[A-Z]\w+)' is not defined/),
+      // A name that speaks of the GPU, in a module that was built without it.
+      capture(/No module named '?(?<package>[\w.]*(?:_gpu|_cuda|gpu_|cuda_)\w*)'?/),
+      capture(/cannot import name '(?<name>\w*(?:_gpu|_cuda|gpu_|cuda_)\w*)' from '(?<package>\w+)/),
+      capture(
+        /module '(?<package>(?!torch|tensorflow|jax)\w+)[\w.]*' has no attribute '(?<name>\w*(?:Gpu[A-Z]|Cuda[A-Z]|_cuda|_gpu)\w*)'/,
+      ),
     ],
     cause: ({ got }) =>
       `${got.package ?? got.other ?? 'The package'} was installed without its CUDA part: the wheel is for another torch or Python, or it was built where no nvcc was found.`,

@@ -49,11 +49,17 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A call of Metal failed',
     patterns: [
+      phrase(
+        /ggml_metal(?:_device|_library)?_init: error|ggml_metal: error|failed to initialize (?:the )?Metal (?:backend|library)/i,
+      ),
       symptom(/\[metal::\w+\] [^\n]*\b(?:Unable|failed|error)\b|@IOGPU\w+\.cpp:\d+/i),
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
       symptom(
         /Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i,
+      ),
+      symptom(
+        /\bMLX error: [^\n]*|Failed to load the default metallib|missing Metal Toolchain|\.metallib(?!.*loading from source)[^\n]*(?:not found|fail\w*)/i,
       ),
       symptom(/ggml_metal\w*: (?:error|[^\n]*failed)|INTERNAL ASSERT FAILED at "[^"\n]*\.mm"/i),
     ],
@@ -65,6 +71,29 @@ export const failureClasses: readonly ErrorClass[] = [
       say('Use less memory, or work in smaller pieces.'),
     ],
     links: [MPS],
+  },
+  {
+    code: 'directml',
+    severity: 'error',
+    title: 'A call of DirectML failed',
+    patterns: [
+      symptom(/not (?:currently )?(?:supported|implemented) (?:on|for) the DML (?:backend|device)/i),
+      symptom(/\bdml_(?:device|backend|operator|util|heap|command|execut)\w*[^\n]*(?:CHECK failed|error|failed|>= 0)/i),
+      symptom(/(?:CHECK failed|error|failed)[^\n]*\b(?:dml_\w+|DML[A-Z_]\w+|IDML\w+)\b/i),
+      symptom(/\b(?:torch_directml|DirectML(?:\.dll)?)\b[^\n]*(?:error|fail\w*|not (?:supported|implemented|found))/i),
+      symptom(
+        /with arguments from the 'PrivateUse(?:1|One)' backend|\bPrivateUse(?:1|One)\b[^\n]*not (?:supported|implemented)/,
+      ),
+    ],
+    unless: /onnxruntime|GetDeviceRemovedReason|\b887[aA]00/i,
+    cause: () =>
+      'DirectML runs on any GPU with DirectX 12 and has fewer operations and types than CUDA; old drivers and cards of the feature level 11 refuse some.',
+    fix: () => [
+      say('Update the graphics driver from the maker of the GPU, and Windows itself.'),
+      say('torch-directml holds to one release of torch: install it into a fresh environment and let it choose torch.'),
+      say('Work in float32 with a smaller batch; what DirectML does not have, compute on the CPU.'),
+    ],
+    links: ['https://learn.microsoft.com/en-us/windows/ai/directml/dml'],
   },
   {
     code: 'vulkan-failed',
@@ -117,6 +146,12 @@ export const failureClasses: readonly ErrorClass[] = [
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main|srv +load_model|load_model): (?:error: )?(?:error loading model|(?:failed|unable) to load model)/i,
       ),
       symptom(/^Error OP [A-Z_]{3,}\b/m),
+      symptom(
+        /failed to initialize (?:whisper|clip|llava|sd)\w* ?context|\bnew_sd_ctx\w* failed|get sd version from file failed[^\n]*|\b(?:whisper|clip|sd)_(?:init|model|load|ctx)\w*: (?!.*metal)[^\n]*\bfailed\b[^\n]*/i,
+      ),
+      symptom(
+        /^(?:[^\n]{0,40} )?\[ERROR\] +(?:stable-diffusion|model|ggml_extend|main|util|vae|upscaler)\.[ch]pp:\d+ +- [^\n]*/m,
+      ),
       symptom(/\bFailed to load model from file: |error loading model: (?<why>[^\n]+)/i),
     ],
     cause: ({ got }) =>
@@ -151,6 +186,9 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The installation of the driver did not finish',
     patterns: [
+      phrase(
+        /\bAMD (?:Software )?Installer\b|\bAdrenalin\b[^\n]{0,40}\b(?:install\w*|fail\w*)|Intel Graphics Installer|driver being installed is not validated for this computer/i,
+      ),
       phrase(
         /NVIDIA Installer (?:cannot continue|failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
       ),

@@ -10,10 +10,10 @@ const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
 const GPU_PROGRAM = /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
 
-/** A crash counts where such a program is named on its line or on one of the three before it. */
+/** A crash counts where such a program is named before it: on its line or on one of the three above. The look back comes last, it costs most. */
 const near = (crash: RegExp) =>
   symptom(
-    new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'),
+    new RegExp(`(?:${crash.source})(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})`, 'i'),
     new RegExp(crash.source, 'i'),
   );
 
@@ -26,11 +26,14 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(
         /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
+      capture(
+        /Device API (?:gpu|cuda) is not enabled|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
+      ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
-        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) support/i,
+        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) (?:support|backend|runtime)/i,
       ),
       capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
       capture(
@@ -52,7 +55,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program found no GPU to work on',
     patterns: [
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
-      phrase(/No supported gpu backend found|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i),
+      phrase(
+        /No supported gpu backend found|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
+      ),
       phrase(
         /Torch is not able to use GPU|device does not support the current version of Torch|(?:torch\.)?cuda\.is_available\(\)\)?`?[\s\S]{0,3}(?:\bis |returns? |returned |: ?|== ?|-+> ?|→ ?|Out\[\d+\]: ?)?\(?False\b/i,
       ),
@@ -64,15 +69,22 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
+      weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
       symptom(
         /\bonly (?:available|runs?|works?) (?:on|with) (?:a )?(?:CUDA|GPU)\b|\bGPU is (?:required|needed|necessary)\b|\b(?:must|can only) (?:be run|run) on (?:a )?(?:CUDA|GPU)/i,
       ),
-      weak(
-        /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
-      ),
+      // A consequence: whatever else the text tells comes first.
+      {
+        ...weak(
+          /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
+        ),
+        family: true,
+        notice: true,
+        rank: 400,
+      },
     ],
     unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+/i,
     cause: (context) => {
@@ -295,7 +307,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The processor does not know an instruction of the build',
     patterns: [
       phrase(
-        /Illegal instruction \(core dumped\)|exit status 0xc000001d|signal: illegal instruction|exited with signal SIGILL/i,
+        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|exited with signal SIGILL/i,
       ),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
@@ -340,11 +352,18 @@ export const frameworkClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(
+        /(?:Faulting|Error|Fault) module (?:name|path): ?[^\n]*?(?<status>\b(?:nv|amd|ati|ig[cdx]|intel\w*|opencl|vulkan|d3d|dxgi|torch|c10|cu(?:da|dnn|blas)|ggml|llama|onnxruntime|directml|tensorrt)\w*\.(?:dll|sys))/i,
+      ),
+      symptom(
+        /(?:Crash reason: +|Exception code: ?)(?<status>EXCEPTION_\w+|0x[cC]0000\w{3})|\bEXCEPTION_ACCESS_VIOLATION\w*/i,
+        /\b(?:GPU|cuda|opencl|vulkan|nv\w+64|ig\w+(?:64|32)|atio\w+|amd\w+64|common_clang\w*|torch|ggml|llama|onnxruntime|d3d\w+|dxgi)\b/i,
+      ),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
       near(
-        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted) ?\(?(?:core dumped)?/,
+        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,

@@ -14,7 +14,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'Vulkan finds no usable driver',
     patterns: [
       code(
-        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bErrorExtensionNotPresent/,
+        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bErrorExtensionNotPresent|\bERROR_(?:EXTENSION|FEATURE|LAYER)_NOT_PRESENT/,
       ),
       phrase(
         /vulkan: No DRI3 support detected|Found no drivers!|Couldn't load Vulkan|(?:failed|unable) to (?:create|initialize) (?:a )?Vulkan (?:instance|device)|Cannot create Vulkan instance/i,
@@ -55,6 +55,13 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /\bGLX?Bad\w+|(?:Could not|Cannot|Failed to|Unable to|couldn't) (?:initialize|create|find|get|open)[^\n]{0,20}\b(?:GLX|EGL|OpenGL|GL context|RGB GLX)\b|\begl: failed to create/i,
       ),
       phrase(
+        /qt\.qpa[^\n]*could not|no Qt platform plugin could be initialized|(?:cannot|can't|unable to) open (?:a )?(?:X )?display/i,
+        /\bE?GLX?\b|OpenGL|GPU|vulkan|render/i,
+      ),
+      phrase(
+        /\bXOpenDisplay\b[^\n]*cannot|GPU backend could not be initialized|driver with support for OpenGL [\d.]+ or higher is required|requires OpenGL [\d.]+|does(?: not|n't) support OpenGL/i,
+      ),
+      phrase(
         /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
       ),
       capture(
@@ -81,7 +88,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The GPU was reset while it worked',
     patterns: [
-      code(/\bDeviceLost\b/),
+      code(/\bDeviceLost\b|\bGetDeviceRemovedReason\b/),
       phrase(
         /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
       ),
@@ -91,6 +98,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
       ),
+      phrase(/\bCONTEXT_LOST_WEBGL\b|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b887[aA]00(?:05|06|07|20)\b/),
       phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
@@ -110,10 +118,50 @@ export const graphicsClasses: readonly ErrorClass[] = [
     links: [LOADER],
   },
   {
+    code: 'browser-gpu',
+    severity: 'error',
+    title: 'The browser does not use the GPU',
+    patterns: [
+      phrase(
+        /GPU process (?:was unable to boot|launch failed|isn't usable|exited unexpectedly)|Exiting GPU process due to errors|WebGL hit a snag/i,
+      ),
+      phrase(
+        /(?:Failed to (?:initialize|create)(?: a| the)?|Error (?:creating|initializing)|Could not (?:initialize|create)(?: a)?) WebGL2?\b|WebGL2? (?:is )?(?:unsupported|context could not be created|not supported|unavailable|not available|disabled)|does not support WebGL/i,
+      ),
+      phrase(
+        /Passthrough is not supported, GL is|ContextResult::k(?:Fatal|Transient)Failure|GLSurfaceEGL::\w+ failed/i,
+      ),
+      symptom(
+        /:(?:ERROR|FATAL):(?:[\w/]*\/)?(?:gpu|gl|viz|angle|egl|command_buffer|context|skia|vulkan|vaapi|raster|shared_image|display)\w*\.(?:cc|mm|cpp)[(:]\d+\)?\]/,
+      ),
+      symptom(/^\s*(?:WebGL2?|Canvas|Compositing|Rasterization): (?:Unavailable|Disabled|Software only)[^\n]*/im),
+      symptom(/'?webgl2?'?: '(?:disabled|unavailable)_(?:off|software)'/),
+    ],
+    explains: ['gl-driver', 'vulkan-failed', 'vulkan-driver'],
+    cause: () =>
+      'Chromium (or Electron) starts a process for the GPU; where the driver is missing, blocked by its list, or crashes three times, it draws with the CPU.',
+    fix: ({ os }) => [
+      say('chrome://gpu tells which features are off and why; "hardware acceleration" must be on in the settings.'),
+      os === 'windows'
+        ? say(
+            'Install the graphics driver from the maker of the GPU; remote desktops and virtual machines often show none.',
+          )
+        : say(
+            'Install the Mesa or vendor driver (libgl1, libegl1, libvulkan1); without a display use --headless=new --use-angle=vulkan.',
+          ),
+      say(
+        'For a test: --ignore-gpu-blocklist; in a container also pass the device (--device=/dev/dri, or --gpus all with NVIDIA_DRIVER_CAPABILITIES=all).',
+      ),
+    ],
+    links: ['https://www.chromium.org/developers/how-tos/gpu-wiki/'],
+  },
+  {
     code: 'webgpu-no-adapter',
     severity: 'error',
     title: 'WebGPU finds no adapter',
     patterns: [
+      symptom(/WebGPU has been disabled via blocklist|^\s*WebGPU: (?:Disabled|Unavailable)/im),
+      capture(/Unable to find a GPU! Make sure you have installed/i),
       phrase(/panicked at [^\n]*Unable to find a GPU|a suitable graphics adapter or device could not be found/i),
       phrase(
         /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,

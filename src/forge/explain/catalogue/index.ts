@@ -4,6 +4,7 @@ import type { ErrorClass, Facts } from '../types.ts';
 import { acceleratorClasses } from './accelerators.ts';
 import { amdClasses } from './amd.ts';
 import { buildClasses } from './build.ts';
+import { clusterClasses } from './clusters.ts';
 import { containerClasses } from './containers.ts';
 import { cudaClasses } from './cuda.ts';
 import { kernelClasses } from './cuda-kernels.ts';
@@ -19,9 +20,12 @@ import { kindClasses } from './kinds.ts';
 import { libraryClasses } from './libraries.ts';
 import { memoryClasses } from './memory.ts';
 import { ncclClasses } from './nccl.ts';
+import { nodeClasses } from './node.ts';
 import { sentencesOf } from './sentences.ts';
 import { servingClasses } from './serving.ts';
 import { toolClasses } from './tools.ts';
+import { videoClasses } from './video.ts';
+import { virtualClasses } from './virtual.ts';
 
 /** An NVIDIA card in the machine confirms a fault of the NVIDIA stack; its absence proves nothing, the text may come from elsewhere. */
 const onNvidia = (facts: Facts): boolean | undefined => (facts.nvidia ? true : undefined);
@@ -43,8 +47,12 @@ const rows: readonly ErrorClass[] = [
   ...servingClasses,
   ...acceleratorClasses,
   ...containerClasses,
+  ...clusterClasses,
+  ...virtualClasses,
   ...graphicsClasses,
   ...toolClasses,
+  ...videoClasses,
+  ...nodeClasses,
   ...failureClasses,
 ];
 

@@ -1,11 +1,11 @@
 // Faults of installing: Python, pip, uv, conda and the network.
 
+import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { asRoot, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
-const GPU_PACKAGE =
-  /(?:torch(?:vision|audio|-\w+)?|tensorflow(?:-gpu|-\w+)?|jax(?:lib)?|onnxruntime(?:-gpu)?|cupy[\w-]*|xformers|flash[-_]attn|bitsandbytes|vllm|triton|deepspeed|nvidia-[\w-]+|jax-cuda[\w-]+|pytorch-[\w-]+|cuda-[\w-]+)/;
+const GPU_PACKAGE = new RegExp(`(?:${GPU_DISTRIBUTION})(?![\\w-])`);
 
 export const installClasses: readonly ErrorClass[] = [
   {
@@ -79,6 +79,18 @@ export const installClasses: readonly ErrorClass[] = [
       code(/\bResolutionImpossible\b/),
       capture(
         new RegExp(
+          `Cannot install [^\\n]*\\b(?<package>${GPU_PACKAGE.source})[^\\n]*because these package versions have conflicting`,
+          'i',
+        ),
+      ),
+      capture(
+        new RegExp(
+          `The user requested (?<package>${GPU_PACKAGE.source})[^\\n]*\\n\\s*(?<first>[\\w.-]+) \\S+ depends on`,
+          'i',
+        ),
+      ),
+      capture(
+        new RegExp(
           `(?<first>[\\w.-]+) [\\d.]\\S* requires (?<package>${GPU_PACKAGE.source})[^\\n]{0,120}?, but you have (?<have>[^\\n]+?) which is incompatible`,
           'i',
         ),
@@ -99,7 +111,7 @@ export const installClasses: readonly ErrorClass[] = [
         ),
       ),
       symptom(
-        /we can conclude that your (?:requirements|project's requirements) [^\n]*(?:unsatisfiable|incompatible)/i,
+        /we\s+can\s+conclude\s+that\s+your\s+(?:project's\s+)?requirements\s+are\s+(?:unsatisfiable|incompatible)/i,
       ),
       symptom(/pip's dependency resolver does not currently take into account all the packages that are installed/i),
     ],
@@ -228,7 +240,9 @@ export const installClasses: readonly ErrorClass[] = [
         /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
       ),
       capture(/package (?<what>\S+) has constraint [^\n]* conflicting with/i),
-      symptom(/Solving environment: failed/i),
+      phrase(/Could not solve for environment specs|\bconflicts? with any installable versions? previously reported/i),
+      symptom(/Found conflicts! Looking for incompatible packages/i),
+      symptom(/Solving environment: failed(?! with (?:initial frozen|repodata|current))/i),
     ],
     cause: ({ got }) =>
       got.what
@@ -285,7 +299,7 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'A package was built for another NumPy',
     patterns: [
       capture(/compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i),
-      phrase(/_ARRAY_API not found/),
+      phrase(/_ARRAY_API not found|module compiled against API version 0x\w+ but this version of numpy is/i),
       phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
       capture(
         /module 'numpy' has no attribute '(?<name>bool8|float_|complex_|unicode_|string_|NaN|Inf|infty|product|cumproduct|row_stack|in1d|trapz|alltrue|sometrue|round_|asfarray|mat|sctypes)'|`?np\.(?<removed>\w+)`? was removed in the NumPy 2\.0 release/i,

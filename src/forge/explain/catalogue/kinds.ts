@@ -37,6 +37,9 @@ export const kindClasses: readonly ErrorClass[] = [
       ),
       capture(/expected m1 and m2 to have the same dtype, but got: (?<wanted>[\w: ]+) != (?<found>[\w: ]+)/i),
       capture(/Expected query, key, and value to have the same dtype/i),
+      capture(
+        /to have the same (?:d?type|scalar type) as [^\n]{0,40}; but type (?<found>\w+) does not equal (?:torch\.)?(?<wanted>[\w.]+)/,
+      ),
     ],
     cause: ({ got }) =>
       got.wanted && got.found
@@ -78,6 +81,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(/clBuildProgram failed|CL_BUILD_PROGRAM_FAILURE|(?<!PI_ERROR_)\bBUILD_PROGRAM_FAILURE/),
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/\d+ errors? detected in the compilation of "(?<file>[^"\n./\\]+)"/),
+      phrase(/failed to legalize operation '(?:tt|ttg|nvgpu|gpu|llvm)\.\w+'/),
       capture(/Unresolved extern function|Failed in cuda mode pipeline/i),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
@@ -101,6 +105,7 @@ export const kindClasses: readonly ErrorClass[] = [
       ),
       capture(/(?<library>libOpenCL\.so[.\d]*|OpenCL\.dll)['"]?:? [^\n]{0,30}(?:cannot open|not found|could not)/i),
     ],
+    explains: ['openvino'],
     cause: () =>
       'The OpenCL loader finds no vendor file (.icd) in /etc/OpenCL/vendors, or the loader itself is missing.',
     fix: ({ os }) =>

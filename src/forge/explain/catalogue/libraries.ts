@@ -11,6 +11,9 @@ const LIBRARY =
 const GONE =
   /['"]?(?::| is| was)?[^\n]{0,40}?(?:cannot open shared object file|not found|could not be (?:found|loaded)|No such file|missing)/;
 
+/** ONNX Runtime for JavaScript speaks of backends where the others speak of providers. */
+const IN_BROWSER = /backend (?:not )?found|execution provider: JS|^JS execution provider/i;
+
 export const libraryClasses: readonly ErrorClass[] = [
   {
     code: 'cudnn-missing',
@@ -246,10 +249,11 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Error loading "[^"\n]*\\(?<library>[\w.-]+\.dll)" or one of its dependencies/i),
       capture(
         /DLL load failed while importing (?<library>\w+)/i,
-        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl/i,
+        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl|turbomind|importing \w+_(?:ext|C|kernels?|ops)\b/i,
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
       symptom(/\berror in LoadLibrary[AW]?\b/),
+      symptom(/\[WinError 3\][^\n]*/, /add_dll_directory/),
       phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),
     ],
     unless: /onnxruntime_providers|LoadLibrary failed/i,
@@ -266,9 +270,13 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ONNX Runtime cannot use the GPU',
     patterns: [
+      phrase(
+        /no available backend found(?!.*\[webgpu\])|\[(?:webgl|wasm|webnn)\] backend not found|Can't append execution provider|\w+ execution provider is not supported in this build/i,
+      ),
+      capture(/Unsupported (?:device|execution provider): "(?<provider>(?!webgpu)\w+)"\. Should be one of/i),
       capture(/Failed to create (?<provider>CUDA|Tensorrt|TensorRT|ROCM|DML)ExecutionProvider/i),
       capture(
-        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>cuda|tensorrt|rocm|shared)/i,
+        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
       ),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
@@ -284,10 +292,18 @@ export const libraryClasses: readonly ErrorClass[] = [
     ],
     cause: ({ got }) =>
       `The ${got.provider ?? 'CUDA'} provider did not load: the CPU package is installed, or the CUDA and cuDNN versions that it was built for are missing.`,
-    fix: (context) => [
-      ...reinstall({ ...context, software: 'onnxruntime' }),
-      say('Before the session call onnxruntime.preload_dlls(), so that the libraries of the wheels are found.'),
-    ],
+    fix: (context) =>
+      IN_BROWSER.test(context.line)
+        ? [
+            say(
+              'Import the part that holds the backend: onnxruntime-web/webgpu, /webgl or /wasm, and name it in executionProviders.',
+            ),
+            say('The .wasm files must lie where ort.env.wasm.wasmPaths says, and be served from the same site.'),
+          ]
+        : [
+            ...reinstall({ ...context, software: 'onnxruntime' }),
+            say('Before the session call onnxruntime.preload_dlls(), so that the libraries of the wheels are found.'),
+          ],
     links: ['https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html'],
   },
   {
@@ -340,12 +356,11 @@ export const libraryClasses: readonly ErrorClass[] = [
         /CUDA[_ ]SETUP: (?:WARNING! libcudart|CUDA (?:runtime|detection|version)[^\n]*(?:fail|not)|ERROR|Something unexpected|Problem)/i,
       ),
       phrase(/did not contain \['libcudart\.so'/i),
+      capture(/'NoneType' object has no attribute 'split'/, /bitsandbytes|CUDA[ _]SETUP|\bbnb\b/i),
       capture(
-        /'NoneType' object has no attribute '(?:cget_\w+|cquantize\w*|cdequantize\w*|split)'|undefined symbol: c(?:get_|quantize|dequantize|gemm|adam)\w+/i,
+        /'NoneType' object has no attribute '(?:cget_\w+|cquantize\w*|cdequantize\w*)'|undefined symbol: c(?:get_|quantize|dequantize|gemm|adam)\w+/i,
       ),
-      phrase(
-        /(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires|No GPU found\. A GPU is needed for quantization/i,
-      ),
+      phrase(/(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires/i),
     ],
     // What it prints while all is well.
     unless: /CUDA SETUP: Loading binary/,

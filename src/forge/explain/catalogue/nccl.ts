@@ -168,7 +168,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       symptom(/torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError/),
       symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
       symptom(
-        /A worker died or was killed (?:while executing|unexpectedly)|The actor died unexpectedly before finishing|ray\.exceptions\.\w*(?:ActorDied|WorkerCrashed|RayActor)\w*/i,
+        /A worker died or was killed (?:while executing|unexpectedly)|The actor died unexpectedly before finishing|The actor is dead because its worker process has died|Worker exit type: SYSTEM_ERROR|ray\.exceptions\.\w*(?:ActorDied|WorkerCrashed|RayActor)\w*/i,
       ),
     ],
     echo: true,

@@ -1,5 +1,5 @@
 // What cudaGetErrorString says, whichever program prints it and however it frames it. The sentence counts where CUDA is named
-// before it on its line.
+// before it on its line, or a file of CUDA's after it.
 
 import { phrase } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
@@ -37,6 +37,13 @@ const BELOW = 60;
 export const sentencesOf: ReadonlyMap<string, readonly Pattern[]> = new Map(
   Object.entries(SENTENCES).map(([name, words]) => [
     name,
-    [{ ...phrase(new RegExp(`${CUDA.source}[^\\n]{0,200}?(?:${words.source})`, 'i')), rank: BELOW }],
+    [
+      {
+        ...phrase(
+          new RegExp(`${CUDA.source}[^\\n]{0,200}?(?:${words.source})|(?:${words.source})[^\\n]{0,100}\\.cuh?\\b`, 'i'),
+        ),
+        rank: BELOW,
+      },
+    ],
   ]),
 );

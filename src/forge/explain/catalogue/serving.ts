@@ -11,6 +11,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
+      phrase(/filtering device which didn't fully initialize/i),
       phrase(/amdgpu detected, but no compatible rocm library found/i),
       phrase(/gpu support may not be enabled|Unable to load nvcuda|nvcuda init failure/i),
       phrase(/Dynamic LLM libraries"? runners="?\[cpu\w*(?: cpu\w*)*\]/),
@@ -161,7 +162,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       capture(/(?:gguf_init_from_file\w*|error loading model): failed to (?:open|read)[^\n]*/i),
       phrase(
-        /PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
+        /PytorchStreamReader failed|failed finding central directory|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
       ),
     ],
     cause: () => 'The file is cut off, not a GGUF file (an HTML page or a Git LFS pointer), or of an old format.',
@@ -177,10 +178,10 @@ export const servingClasses: readonly ErrorClass[] = [
     title: 'This llama.cpp is built without a GPU',
     patterns: [
       phrase(
-        /no usable GPU found, --gpu-layers option will be ignored|compiled without (?:GPU|CUDA) support|not compiled with GPU offload support|one possible reason is that llama\.cpp was compiled without GPU support/i,
+        /no usable GPU found, --gpu-layers option will be ignored|compiled without (?:support for )?(?:GPU|CUDA)\b|not compiled with GPU offload support|one possible reason is that llama\.cpp was compiled without GPU support/i,
       ),
       capture(/ggml_cuda_init: failed to initialize (?:CUDA|ROCm): (?!no (?:ROCm|CUDA)-capable)(?<why>[^\n]+)/i),
-      phrase(/ggml_vulkan: No devices found|ggml_metal_init: error|ggml_metal: error/i),
+      phrase(/ggml_vulkan: No devices found/i),
     ],
     cause: ({ got }) =>
       got.why
@@ -209,7 +210,7 @@ export const servingClasses: readonly ErrorClass[] = [
     title: 'llama.cpp stopped at a check of its own',
     patterns: [
       symptom(/GGML_ASSERT(?:\(|: )(?<check>[^\n]{0,120})/),
-      symptom(/ggml[\w/.-]*\.(?:cu|c|cpp|cuh|m):\d+: (?<check>fatal error|not implemented|CUDA error)/i),
+      symptom(/ggml[\w/.-]*\.(?:cu|c|cpp|cuh|m|h):\d+: (?!\d|\s*(?:warning|note|error)\b)(?<check>[^\n]{1,120})/i),
       weak(/ggml_\w+_compute_forward: (?<check>\w+) failed|ggml_abort|ggml_backend_\w+: (?<failed>[^\n]*failed)/i),
     ],
     cause: ({ got }) =>

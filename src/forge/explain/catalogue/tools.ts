@@ -1,4 +1,4 @@
-// Faults of what stands beside the kernels: NVML, the video encoder, profilers, OpenCL calls, the sharing daemon; and programs
+// Faults of what stands beside the kernels: NVML, profilers, OpenCL calls, the sharing daemon; and programs
 // written for another version of their framework.
 
 import { GPU_PACKAGES } from '../packages.ts';
@@ -15,6 +15,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'NVML refused a question about the GPU',
     patterns: [
+      symptom(/(?:Setting|Changing|Enabling|Disabling|Resetting) [\w ]{3,40} is not supported for GPU/i),
       capture(/NVMLError_(?<why>InvalidArgument|NotSupported|Uninitialized|Unknown|NotFound|Timeout|InUse|Memory)\b/),
       capture(/NVML failed with code (?<why>\w+)|NVML_ERROR_(?<name>NOT_SUPPORTED|INVALID_ARGUMENT|UNKNOWN|NOT_FOUND)/),
       symptom(/\bnvml(?:Device|System|Init)\w*(?:\([^)\n]*\))?[^\n]{0,20}(?:failed|error|returned [1-9])/i),
@@ -29,70 +30,6 @@ export const toolClasses: readonly ErrorClass[] = [
       install('The package pynvml is old; NVIDIA keeps nvidia-ml-py up to date.', 'nvidia-ml-py'),
     ],
     links: ['https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html'],
-  },
-  {
-    code: 'nvenc',
-    severity: 'error',
-    title: 'The video encoder or decoder of the GPU cannot be used',
-    patterns: [
-      phrase(/A hardware device reference is required to upload frames/i),
-      capture(
-        /Driver does not support the required nvenc API version\. Required: (?<wanted>[\d.]+) Found: (?<found>[\d.]+)/i,
-      ),
-      symptom(
-        /\[\w+_(?:nvenc|cuvid|nvdec) @ [^\]\n]*\] (?:Error|Cannot|Could not|Failed|No capable)[^\n]*|\bcuvid hwaccel requested[^\n]*cannot/i,
-      ),
-      capture(/minimum required Nvidia driver for nvenc is (?<driver>[\w().]+)/i),
-      capture(
-        /(?:Cannot|Could not|Failed to|Unable to) (?:load|open|init\w*)[^\n]{0,20}(?<library>nvEncodeAPI\w*\.dll|libnvidia-encode\.so[.\d]*|libnvcuvid\.so[.\d]*|nvcuvid\.dll|nvEncode\w*|nvenc|NVDEC)/i,
-      ),
-      capture(
-        /(?:OpenEncodeSessionEx|InitializeEncoder|NvEncOpenEncodeSession\w*|cuvidCreateDecoder|cuvidGetDecoderCaps) failed[^\n]*/i,
-      ),
-      phrase(
-        /No (?:NVENC|NVDEC) capable devices found|No capable devices found|NV_ENC_ERR_\w+|does not support this NvEncodeAPI version|No GPU found suitable for NVEnc/i,
-      ),
-    ],
-    explains: ['driver-too-old', 'oom', 'cuda-failed'],
-    cause: ({ got }) =>
-      got.wanted
-        ? `The program was built for NVENC ${got.wanted}; the driver offers ${got.found}.`
-        : 'The encoder belongs to the driver: it is missing in this container, older than the program wants, or all its sessions are taken.',
-    fix: () => [
-      say(
-        'Update the driver, or take a build of the program for the older NVENC. FFmpeg: nv-codec-headers of that age.',
-      ),
-      say('In a container set NVIDIA_DRIVER_CAPABILITIES=compute,utility,video.'),
-      say('Cards for games allow a few sessions at a time; some small cards and data centre cards have no encoder.'),
-    ],
-    links: ['https://developer.nvidia.com/video-encode-and-decode-gpu-support-matrix-new'],
-  },
-  {
-    code: 'jetson-media',
-    severity: 'error',
-    title: 'The camera or video path of the Jetson failed',
-    patterns: [
-      phrase(/nvargus-daemon[^\n]*(?:Error|failed|timeout)|\bSCF: Error \w+|\(Argus\) (?:Error|Objects)[^\n]*/),
-      phrase(/\bnvbuf_utils: ?[^\n]*(?:fail|not found|error|could not)|NvBufSurf\w*: [^\n]*(?:fail|error)/i),
-      phrase(
-        /\bNvMMLite\w*[^\n]*(?:error|failed)|\bnvv4l2\w*[^\n]*(?:error|failed)|NvEglImage\w*[^\n]*(?:error|failed)/i,
-      ),
-      symptom(
-        /\bgst(?:Decoder|Camera|BufferManager|Encoder) +-- +failed[^\n]*|from NVMM buffer|nvarguscamerasrc[^\n]*(?:error|failed)/i,
-      ),
-      symptom(/Failed to create CaptureSession|No cameras available|Error generated\. [\w/.]*(?:argus|gstnv)\w*/i),
-    ],
-    cause: () =>
-      'Pictures go from the sensor through the image processor and NVMM memory to the GPU; one of these steps did not answer. Libraries of a container must be those of the JetPack of the board.',
-    fix: () => [
-      asRoot('Start the camera service again.', 'systemctl', 'restart', 'nvargus-daemon'),
-      say(
-        'Try the camera alone: gst-launch-1.0 nvarguscamerasrc ! fakesink; then look at cable, sensor driver and mode.',
-      ),
-      say('In a container pass /tmp/argus_socket in and use an image of the same L4T release.'),
-      say('jetson-inference: build with -DENABLE_NVMM=OFF.'),
-    ],
-    links: ['https://docs.nvidia.com/jetson/l4t-multimedia/index.html'],
   },
   {
     code: 'profiler-access',
@@ -130,7 +67,7 @@ export const toolClasses: readonly ErrorClass[] = [
         /Enqueue\w*NDRange\w*[^\n]{0,20}(?:error|failed|OutOfResources)|enqueue ndrange error|OpenCL (?:error|exception)/i,
       ),
     ],
-    unless: /PLATFORM_NOT_FOUND|DEVICE_NOT_FOUND|BUILD_PROGRAM_FAILURE/,
+    unless: /PLATFORM_NOT_FOUND|DEVICE_NOT_FOUND|BUILD_PROGRAM_FAILURE|\b[Mm]odule (?:name|path):/,
     cause: ({ got }) =>
       `The driver refused the call${got.number ? ` (${got.number})` : ''}. -5 is out of resources: a work group needs more registers or local memory than the GPU has; -4 is memory that could not be had; -54 a work group that is too large.`,
     fix: () => [
@@ -157,12 +94,15 @@ export const toolClasses: readonly ErrorClass[] = [
       phrase(
         /Model architectures? \[[^\]\n]*\] (?:(?:are|is) not supported|failed to be inspected)|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
       ),
+      capture(/(?<name>\w+_(?:fwd|bwd|cuda|kernel|forward|backward))\(\): incompatible function arguments/),
+      capture(/(?<module>\w+)==\S+ is used but incompatible/),
+      capture(/Unknown quantization method: (?<name>\w+)\. Must be one of/),
       phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,
       ),
     ],
-    unless: /jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible/,
+    unless: /jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible|import name '(?:csrc|_C|_ext)'/,
     cause: ({ got }) =>
       got.name
         ? `${got.module} has no ${got.name} in the version that is installed.`

@@ -155,6 +155,10 @@ export function inputsOf(work: Kernel | Routine): number {
       return 1;
     case 'scatter':
       return 3;
+    case 'compact':
+      return work.what === 'values' ? 2 : 1;
+    case 'fourier':
+      return work.complex ? 2 : 1;
     case 'rows':
     case 'raw':
       return work.inputs.length;

@@ -3,7 +3,7 @@
 
 import type { BatchView, QueueView } from '../../types.ts';
 import { h, keyed, setText, show } from '../dom.ts';
-import { clock, count, duration, short, unknown } from '../format.ts';
+import { clock, count, counted, duration, short, unknown } from '../format.ts';
 import { empty, figure, panel, table } from '../widgets.ts';
 import type { Page } from './page.ts';
 
@@ -44,7 +44,7 @@ function batchCard(first: BatchView): { readonly element: HTMLElement; update(vi
       { head: 'Per item', text: (s) => duration(s.msPerItem), number: true, bar: (s) => s.msPerItem / slowest },
     ],
     (s) => `${s.operation} ${s.items}`,
-    empty('No batch has ended since somebody looks.'),
+    empty('No batch has ended since somebody began to look.'),
   );
   const recent = table<Ended>(
     'The newest batches',
@@ -56,7 +56,7 @@ function batchCard(first: BatchView): { readonly element: HTMLElement; update(vi
       { head: 'Time', text: (b) => (b.kind === 'done' ? duration(b.ms) : unknown), number: true },
     ],
     (b) => `${b.time} ${b.operation} ${b.items} ${b.ms}`,
-    empty('No batch has ended since somebody looks.'),
+    empty('No batch has ended since somebody began to look.'),
   );
   const element = h(
     'div',
@@ -75,9 +75,9 @@ function batchCard(first: BatchView): { readonly element: HTMLElement; update(vi
     update: (b) => {
       figures.rate.set(
         short(b.itemsPerSecond),
-        b.itemsPerSecond === null ? 'no batch since somebody looks' : 'over ten seconds',
+        b.itemsPerSecond === null ? 'no batch since somebody began to look' : 'over ten seconds',
       );
-      figures.items.set(count(b.items), `in ${count(b.batches)} batches`);
+      figures.items.set(count(b.items), `in ${counted(b.batches, 'batch', 'batches')}`);
       figures.size.set(b.meanSize === null ? unknown : b.meanSize.toFixed(1), 'items');
       figures.limit.set(count(b.limit), 'by memory and by what was measured');
       operations.update(b.operations);

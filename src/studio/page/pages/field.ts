@@ -4,7 +4,7 @@ import type { FieldSlice, FieldView } from '../../types.ts';
 import { timeChart } from '../chart.ts';
 import { h, keyed, setAttribute, setText, show } from '../dom.ts';
 import { drawBars, drawHistogram, drawSlice, type PictureColours } from '../field-pictures.ts';
-import { count, duration, percent, short, unknown } from '../format.ts';
+import { bytes, count, counted, duration, percent, short, unknown } from '../format.ts';
 import type { Store, View } from '../store.ts';
 import { empty, figure, panel } from '../widgets.ts';
 import { fieldSettings } from './field-settings.ts';
@@ -158,7 +158,7 @@ function fieldCard(
   const sensors = picture('bars');
   const motors = picture('bars');
   const latencies = picture('histogram');
-  const noCycle = empty('No cycle has ended since somebody looks.');
+  const noCycle = empty('No cycle has ended since somebody began to look.');
   const noLoop = empty('No loop runs. A loop has a deadline for each tick:', 'field.loop({ hz: 20, source, sink })');
   const bars = h(
     'div',
@@ -218,7 +218,7 @@ function fieldCard(
   const draw = ({ field: f, view }: Drawn): void => {
     setText(
       what,
-      `Model ${f.model}, ${f.cells.join(' × ')} cells with ${f.channels} channels on ${f.device}. ${count(f.cycle)} cycles since it was made.`,
+      `Model ${f.model}, ${f.cells.join(' × ')} cells with ${counted(f.channels, 'channel')} on ${f.device}${f.disposed ? '' : `, ${bytes(f.bytes)}`}. ${counted(f.cycle, 'cycle')} since it was made.`,
     );
     const { state, loop } = f;
     figures.rate.set(short(f.cyclesPerSecond), loop ? `asked for: ${loop.hz}` : 'over five seconds');
@@ -229,7 +229,7 @@ function fieldCard(
     );
     figures.missed.set(
       loop ? count(loop.missed) : unknown,
-      loop ? `of ${count(loop.ticks)} ticks at ${loop.hz} a second` : 'no loop runs',
+      loop ? `of ${counted(loop.ticks, 'tick')} at ${loop.hz} a second` : 'no loop runs',
     );
     const predicts = state !== null && state.predictionConfidence === null ? 'nothing predicts in this field' : '';
     figures.confidence.set(percent(state?.predictionConfidence), predicts);

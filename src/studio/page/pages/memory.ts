@@ -3,7 +3,7 @@
 import type { RuntimeView } from '../../types.ts';
 import { type Chart, timeChart } from '../chart.ts';
 import { h, setText, show } from '../dom.ts';
-import { ago, bytes, count, line, percent, unknown } from '../format.ts';
+import { ago, bytes, count, counted, line, percent, unknown } from '../format.ts';
 import type { View } from '../store.ts';
 import { badge, empty, figure, panel, table } from '../widgets.ts';
 import { type DeviceCard, deviceCards } from './device-cards.ts';
@@ -242,7 +242,7 @@ export const memory: Page = {
         const requests = sum((p) => p.hits + p.misses);
         figures.hits.set(
           requests > 0 ? percent(sum((p) => p.hits) / requests) : unknown,
-          requests > 0 ? `${count(requests)} requests` : 'no pool is used: rt.memory.pool(device)',
+          requests > 0 ? counted(requests, 'request') : 'no pool is used: rt.memory.pool(device)',
         );
         figures.rounding.set(
           requests > 0 ? percent(sum((p) => p.requestedBytes) / sum((p) => p.roundedBytes)) : unknown,

@@ -3,7 +3,7 @@
 import type { Answer, Standing, StudioSnapshot } from '../../types.ts';
 import { sparkline } from '../chart.ts';
 import { h, keyed, setClass, setIcon, setText, show } from '../dom.ts';
-import { bytes, count, percent, short, unknown } from '../format.ts';
+import { bytes, count, counted, percent, short, unknown } from '../format.ts';
 import type { View } from '../store.ts';
 import { badge, empty, figure, meter, panel } from '../widgets.ts';
 import { eventList } from './event-list.ts';
@@ -154,7 +154,7 @@ function fill(f: Figures, s: StudioSnapshot): void {
   const requests = hits + pools.reduce((sum, p) => sum + p.misses, 0);
   f.hits.set(
     requests > 0 ? percent(hits / requests) : unknown,
-    requests > 0 ? `${count(requests)} requests` : 'no pool is used',
+    requests > 0 ? counted(requests, 'request') : 'no pool is used',
   );
   const queues = open.map((r) => r.queue).filter((q) => q !== null);
   f.queue.set(

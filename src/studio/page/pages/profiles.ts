@@ -3,7 +3,7 @@
 import type { ComparedRow, Comparison, Suggestion } from '../../../profile/index.ts';
 import type { FirstKernel, ProfileRow } from '../../types.ts';
 import { h, icon, keyed, setText, show } from '../dom.ts';
-import { count, duration, percent, unknown } from '../format.ts';
+import { count, counted, duration, percent, unknown } from '../format.ts';
 import type { Store } from '../store.ts';
 import { badge, empty, panel, table } from '../widgets.ts';
 import type { Page } from './page.ts';
@@ -27,7 +27,7 @@ function firstWords(k: FirstKernel): string {
       ? 'how near it comes to the device’s best is unknown'
       : `it reaches ${percent(k.roofline)} of what the device can do`;
   const why = k.bound ? `, and ${bounds[k.bound]}` : '';
-  return `${percent(k.share)} of all kernel time (${duration(k.totalMs)} in ${count(k.count)} calls on ${k.device}); ${roof}${why}.`;
+  return `${percent(k.share)} of all kernel time (${duration(k.totalMs)} in ${counted(k.count, 'call')} on ${k.device}); ${roof}${why}.`;
 }
 
 function suggestion(s: Suggestion): HTMLElement {
@@ -63,7 +63,7 @@ function profileCard(p: ProfileRow): HTMLElement {
           h(
             'p',
             { class: 'hint' },
-            `${count(p.operations)} operations, ${count(p.calls)} calls, ${count(p.kernels)} kernels.`,
+            `${counted(p.operations, 'operation')}, ${counted(p.calls, 'call')}, ${counted(p.kernels, 'kernel')}.`,
           ),
           p.first
             ? h('div', {}, h('h3', {}, 'Improve first: ', h('code', {}, p.first.name)), h('p', {}, firstWords(p.first)))

@@ -2,7 +2,7 @@
 
 import type { KernelRow, TransferRow } from '../../types.ts';
 import { h, setAttribute, setText, show } from '../dom.ts';
-import { bytes, clock, count, duration, line, percent, short, unknown } from '../format.ts';
+import { bytes, clock, count, counted, duration, line, percent, short, unknown } from '../format.ts';
 import type { View } from '../store.ts';
 import { timeline } from '../timeline.ts';
 import { empty, figure, panel, table } from '../widgets.ts';
@@ -48,7 +48,7 @@ export const work: Page = {
         },
       ],
       (k) => `${k.device} ${k.name}`,
-      empty('No kernel was started since somebody looks.'),
+      empty('No kernel was started since somebody began to look.'),
     );
     const transfers = table<TransferRow>(
       'Transfers',
@@ -62,7 +62,7 @@ export const work: Page = {
         { head: 'Page-locked', text: (t) => (t.bytes > 0 ? percent(t.pinnedBytes / t.bytes) : unknown), number: true },
       ],
       (t) => `${t.direction} ${t.device}`,
-      empty('Nothing was moved since somebody looks.'),
+      empty('Nothing was moved since somebody began to look.'),
     );
     type Wait = NonNullable<View['runtime']>['snapshot']['waits'][number];
     const waits = table<Wait>(
@@ -115,12 +115,12 @@ export const work: Page = {
         if (!runtime) return;
         const { work: w, snapshot: s } = runtime;
         figures.launches.set(count(s.counters.launches), 'since the start');
-        figures.programs.set(count(s.programs.made), `${count(s.programs.hits)} runs found theirs ready`);
+        figures.programs.set(count(s.programs.made), `${counted(s.programs.hits, 'run')} found theirs ready`);
         figures.compile.set(
           w.compiles.count > 0 ? duration(w.compiles.ms) : unknown,
           w.compiles.count > 0
-            ? `${count(w.compiles.count)} kernels, ${count(w.compiles.cached)} from a cache`
-            : 'nothing compiled since somebody looks',
+            ? `${counted(w.compiles.count, 'kernel')}, ${count(w.compiles.cached)} from a cache`
+            : 'nothing compiled since somebody began to look',
         );
         figures.waits.set(count(s.counters.waits), `${duration(s.counters.waitMs)} in all`);
         profiling.checked = w.profiling;

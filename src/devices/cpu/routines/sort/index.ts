@@ -16,6 +16,7 @@ import { CodeProgram } from '../code-program.ts';
 import { address, aligned, machines, rising } from '../emit.ts';
 import { emitKey, type KeyInfo, keys } from './keys.ts';
 import { isLong, LongSort } from './long.ts';
+import { mayNarrow, NarrowedSort } from './narrowed.ts';
 import { prepareValueSort } from './values.ts';
 import { LongValueSort } from './values-long.ts';
 
@@ -57,6 +58,11 @@ function plan(r: Sort): SortPlan {
 }
 
 export function prepareSort(routine: Sort, engine: WasmEngine): CpuProgram {
+  if (mayNarrow(routine)) return new NarrowedSort(routine, engine, (r) => prepareAsIs(r, engine));
+  return prepareAsIs(routine, engine);
+}
+
+function prepareAsIs(routine: Sort, engine: WasmEngine): CpuProgram {
   if (routine.valuesOnly)
     return isLong(routine) ? new LongValueSort(routine, engine) : prepareValueSort(routine, engine);
   if (isLong(routine)) return new LongSort(routine, engine);

@@ -8,8 +8,8 @@
 import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
 import type { WasmEngine } from '../../engine.ts';
+import { LongRows } from '../long-rows.ts';
 import { keys } from './keys.ts';
-import { LongRows } from './long-rows.ts';
 import { arg, buckets, elementBytesOf, renderLong, step } from './long-steps.ts';
 
 const longRow = 1 << 15;
@@ -19,7 +19,7 @@ const mostBlocks = 64;
 
 export const isLong = (r: Sort): boolean => r.columns >= longRow && r.rows <= fewRows;
 
-export class LongSort extends LongRows<typeof arg> {
+export class LongSort extends LongRows<Sort, typeof arg> {
   readonly #blocks: number;
   /** Bytes of all elements of a row, and of the counts of all blocks. */
   readonly #elements: number;
@@ -34,6 +34,7 @@ export class LongSort extends LongRows<typeof arg> {
     const counts = blocks * buckets * 4;
     super(routine, engine, {
       needs: [values, values, rows * columns * 4],
+      inputs: 1,
       scratchBytes: 2 * elements + 2 * counts + blocks * 4 + 64,
       args: arg,
       code: renderLong(routine, blockItems, engine.memory.shared),
@@ -43,7 +44,7 @@ export class LongSort extends LongRows<typeof arg> {
     this.#counts = counts;
   }
 
-  protected override sortRow([input, values, positions]: readonly number[], scratch: number): void {
+  protected override runRow([input, values, positions]: readonly number[], scratch: number): void {
     const elements = [scratch, scratch + this.#elements] as const;
     const counts = scratch + 2 * this.#elements;
     const starts = counts + this.#counts;

@@ -2,16 +2,17 @@
 //
 // The row is cut into blocks, which are turned into keys. Keys are put into buckets: blocks are counted and moved, so that each bucket
 // lies together. Buckets of floats have equal widths, if that makes them of about equal size; else, and of other types, they are by the
-// highest bits that differ. Then buckets are sorted one by one, in the cache of one thread (local.ts). Equal keys are equal values, so
+// highest bits that differ. If those are all that differ, counting is enough. Then buckets are sorted one by one, in the cache of one thread (local.ts). Equal keys are equal values, so
 // results do not depend on how a row was cut.
 
 import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
 import type { WasmEngine } from '../../engine.ts';
+import { argsAddress } from '../../memory.ts';
 import { aligned } from '../emit.ts';
+import { LongRows } from '../long-rows.ts';
 import { keys } from './keys.ts';
 import { localBytes } from './local.ts';
-import { LongRows } from './long-rows.ts';
 import { mostNetwork } from './network.ts';
 import { note } from './passes.ts';
 import { arg, hasEven, mostBuckets, renderLongValues, step, together } from './values-steps.ts';
@@ -45,7 +46,7 @@ interface Tables {
   readonly firsts: number;
 }
 
-export class LongValueSort extends LongRows<typeof arg> {
+export class LongValueSort extends LongRows<Sort, typeof arg> {
   readonly #blocks: number;
   readonly #tasks: number;
   readonly #parts: Parts;
@@ -59,6 +60,7 @@ export class LongValueSort extends LongRows<typeof arg> {
     const parts = partsOf(routine, blocks, tasks);
     super(routine, engine, {
       needs: [values, values],
+      inputs: 1,
       scratchBytes: parts.bytes,
       args: arg,
       code: renderLongValues(routine, blockItems, engine.memory.shared),
@@ -68,7 +70,7 @@ export class LongValueSort extends LongRows<typeof arg> {
     this.#parts = parts;
   }
 
-  protected override sortRow([input, values]: readonly number[], scratch: number): void {
+  protected override runRow([input, values]: readonly number[], scratch: number): void {
     const parts = this.#parts;
     const at = (offset: number): number => scratch + offset;
     this.set({
@@ -88,6 +90,34 @@ export class LongValueSort extends LongRows<typeof arg> {
     const noted = this.#noted(at(parts.notes) >>> 2);
     const { low, high } = noted;
     const tables = { counts: at(parts.counts) >>> 2, starts: at(parts.starts) >>> 2, firsts: at(parts.buckets) >>> 2 };
+    if (high - low <= Math.log2(mostBuckets)) this.#fill(noted, tables, scratch);
+    else this.#distribute(noted, tables, scratch);
+    if (noted.lost) this.#run(step.restore, 1);
+  }
+
+  /** Each bucket holds equal keys: it is enough to count them. */
+  #fill({ low, high }: Noted, tables: Tables, scratch: number): void {
+    const buckets = 2 ** Math.max(0, high - low);
+    this.set({ low, shift: low, high, mask: buckets - 1 });
+    this.#setCommon(BigInt(buckets - 1) << BigInt(low));
+    this.#run(step.count, this.#blocks);
+    this.#place(buckets, tables);
+    this.#run(step.fill, this.#divide(buckets, tables.firsts, (scratch + this.#parts.tasks) >>> 2));
+  }
+
+  /** Writes the bits of a key that do not differ. */
+  #setCommon(differing: bigint): void {
+    const words = this.words;
+    const first = words[(argsAddress >>> 2) + arg.keys]! >>> 2;
+    const wide = keys[this.routine.type].word === 'i64';
+    const [lower, upper] = [Number(differing & 0xffffffffn), Number(differing >> 32n)];
+    words[(argsAddress >>> 2) + arg.common] = words[first]! & ~lower;
+    if (wide) words[(argsAddress >>> 2) + arg.common + 1] = words[first + 1]! & ~upper;
+  }
+
+  /** Puts keys into buckets, then sorts those. */
+  #distribute(noted: Noted, tables: Tables, scratch: number): void {
+    const { low, high } = noted;
     let buckets = Math.min(mostBuckets, Math.ceil(this.routine.columns / evenKeys));
     const even = this.#evenly(noted, buckets);
     if (even) {
@@ -105,8 +135,7 @@ export class LongValueSort extends LongRows<typeof arg> {
       this.#place(buckets, tables);
       this.#run(step.move, this.#blocks);
     }
-    this.#run(step.sort, this.#divide(buckets, tables.firsts, at(parts.tasks) >>> 2));
-    if (noted.lost) this.#run(step.restore, 1);
+    this.#run(step.sort, this.#divide(buckets, tables.firsts, (scratch + this.#parts.tasks) >>> 2));
   }
 
   /** Buckets of equal width from the least to the largest of the row, where that can be computed with. */

@@ -4,8 +4,8 @@ import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
 import type { Code } from '../../wasm/code.ts';
 import { type Func, WasmModule } from '../../wasm/module.ts';
-import { address, fourfold, rising } from '../emit.ts';
-import { keys } from './keys.ts';
+import { address, fourfold, machines, rising } from '../emit.ts';
+import { emitValue, keys } from './keys.ts';
 import { localBytes, localSort } from './local.ts';
 import { keysPass, lostPass, note, valuesPass } from './passes.ts';
 
@@ -42,10 +42,21 @@ export const arg = {
   /** Buckets of equal width instead: values less the origin, times a factor. Both f32. */
   origin: 16,
   factor: 17,
+  /** The bits that all keys have in common. One or two words. */
+  common: 18,
 } as const;
 
-/** Items are blocks, but for `sort` tasks, and one for `restore`. */
-export const step = { keys: 0, count: 1, move: 2, sort: 3, restore: 4, countEvenly: 5, moveEvenly: 6 } as const;
+/** Items are blocks, but for `sort` and `fill` tasks, and one for `restore`. */
+export const step = {
+  keys: 0,
+  count: 1,
+  move: 2,
+  sort: 3,
+  restore: 4,
+  countEvenly: 5,
+  moveEvenly: 6,
+  fill: 7,
+} as const;
 
 /** Whether values can be put into buckets of equal width. */
 export const hasEven = (r: Sort): boolean => r.type === 'f32';
@@ -63,6 +74,7 @@ export function renderLongValues(r: Sort, blockItems: number, shared: boolean): 
     [step.count, () => steps.count()],
     [step.move, () => steps.move()],
     [step.sort, () => steps.sort(sort, toValues)],
+    [step.fill, () => steps.fill()],
     ...(hasEven(r)
       ? ([
           [step.countEvenly, () => steps.count(true)],
@@ -88,6 +100,14 @@ export function renderLongValues(r: Sort, blockItems: number, shared: boolean): 
     },
   );
   return module.bytes();
+}
+
+const splats = { 1: 'i8x16.splat', 2: 'i16x8.splat', 4: 'i32x4.splat', 8: 'i64x2.splat' } as const;
+
+/** How the bits of a value are stored. */
+function storing({ type }: Sort) {
+  const { bytes } = machines[type];
+  return { bytes, store: ({ 1: 'i32.store8', 2: 'i32.store16', 4: 'i32.store', 8: 'i64.store' } as const)[bytes] };
 }
 
 /** The code of one item of each step, and the locals it works in. */
@@ -199,6 +219,50 @@ class Steps {
         this.#offset('keys', this.#first, this.#keyBytes);
         this.#offset('values', this.#first, byteSize(this.#r.type)).get(this.#width).call(toValues.index);
         c.end();
+      },
+    );
+  }
+
+  /** Writes the values of one task's buckets, of which each holds equal keys: as many as were counted. */
+  fill(): void {
+    const c = this.#f.code;
+    const { bytes, store } = storing(this.#r);
+    const [key, vector] = [this.#f.local(this.#word), this.#f.local('v128')];
+    const [bucket, last, at, end] = [this.#place, this.#slot, this.#at, this.#end];
+    this.#offset('tasks', 1, 4).tee(at).mem('i32.load', 4).set(last);
+    c.get(at).mem('i32.load').set(bucket);
+    this.given('shift').set(this.#shift);
+    rising(
+      c,
+      bucket,
+      () => c.get(last),
+      1,
+      () => {
+        this.#offset('buckets', bucket, 4).tee(at).mem('i32.load', 4).set(end);
+        c.get(at).mem('i32.load').set(at);
+        this.#offset('values', end, bytes).set(end);
+        this.#offset('values', at, bytes).set(at);
+        c.get(0).mem(`${this.#word}.load`, arg.common * 4);
+        if (this.#word === 'i64') c.get(bucket).op('i64.extend_i32_u').get(this.#shift).op('i64.extend_i32_u');
+        else c.get(bucket).get(this.#shift);
+        c.ops(`${this.#word}.shl`, `${this.#word}.or`).set(key);
+        emitValue(c, this.#r, key);
+        c.set(key).get(key).op(splats[bytes]).set(vector);
+        c.get(end).get(at).op('i32.sub').i32(-16).op('i32.and').get(at).op('i32.add').set(this.#whole);
+        rising(
+          c,
+          at,
+          () => c.get(this.#whole),
+          16,
+          () => c.get(at).get(vector).mem('v128.store', 0, 0),
+        );
+        rising(
+          c,
+          at,
+          () => c.get(end),
+          bytes,
+          () => c.get(at).get(key).mem(store),
+        );
       },
     );
   }

@@ -1,5 +1,6 @@
 // Builds that do not fit: tensors, kernels, compilers, extensions.
 
+import { COMPILER } from '../../clean.ts';
 import type { Family } from './types.ts';
 import { ABSENT, FAILED, FAULT } from './words.ts';
 
@@ -8,9 +9,15 @@ export const installers: readonly Family[] = [
   {
     code: 'build-failed',
     subject:
-      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin|diff-gaussian|simple-knn|gsplat)[\w-]*|rasteriz\w+/i,
+      /@local_config_(?:cuda|rocm|tensorrt|nccl)|cuda_configure\.bzl|\bBUILD(?:\.bazel)?:\d+:\d+: \S+ \S*(?:cuda|gpu|nccl|\.cu)/i,
+    trouble: /\bERROR\b|\bno such package\b|\bfailed\b/,
+  },
+  {
+    code: 'build-failed',
+    subject:
+      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin|diff-gaussian|simple-knn|gsplat|horovod|natten|hqq|dgl|cumm|grouped[-_]gemm|fused|pointnet|minkowski|groundingdino|nvidia|transformer[-_]engine|ctranslate2)[\w-]*|rasteriz\w+|\w*cuda\w*/i,
     trouble:
-      /\bfailed to build\b(?! \w+ engine)|building wheel for [^\n]*\berror\b|failed building wheel|could not build wheels|building \S+ (?!engine)\S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
+      /\bfailed to build\b(?! \w+ engine)|building wheel for [^\n]*\berror\b|failed building wheel|could not build wheels|building \S+ (?!engine)\S+ failed|could not install packages due to(?!.*\.whl'?$)|metadata-generation-failed|did not run successfully/i,
   },
 ];
 
@@ -18,8 +25,8 @@ export const builds: readonly Family[] = [
   {
     code: 'device-mismatch',
     subject:
-      /\bsame device\b|expected device \S+ but got|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
-    trouble: /\b(?:should|must|expected|be on|found|got)\b/i,
+      /\bsame device\b|expected device \S+ but got|expects device type: \w+ but|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
+    trouble: /\b(?:should|must|expected|be on|found|got|but|cannot|can't)\b/i,
   },
   {
     code: 'half-on-cpu',
@@ -63,9 +70,14 @@ export const builds: readonly Family[] = [
     code: 'not-compiled-cuda',
     subject: /\b(?:GPU|CUDA|ROCm|HIP|CUBLAS|cuDNN|OpenCL)\b/,
     trouble:
-      /\b(?:not|without|wasn't|isn't)\b[^\n]{0,30}\b(?:enabled|compiled?|built|included)\b[^\n]{0,30}\b(?:build|support|binary|version|package|wheel)\b|\bonly cpu ops\b|-DUSE_(?:GPU|CUDA)\b/i,
+      /\b(?:re)?(?:compile|build)\b[^\n]{0,30}\b(?:USE|WITH|ENABLE)_(?:CUDA|GPU|HIP|ROCM)\b|\b(?:not|without|wasn't|isn't)\b[^\n]{0,30}\b(?:enabled|compiled?|built|included)\b[^\n]{0,30}\b(?:build|support|binary|version|package|wheel)\b|\bonly cpu ops\b|-DUSE_(?:GPU|CUDA)\b/i,
   },
-  { code: 'nvcc-missing', subject: /\bnvcc\b|\bCUDA_HOME\b|\bCUDA_PATH\b|CUDAToolkit|CUDA toolkit/i, trouble: ABSENT },
+  {
+    code: 'nvcc-missing',
+    subject:
+      /\bnvcc\b|\bCUDA_HOME\b|\bCUDA_PATH\b|CUDAToolkit|\bCUDA (?:toolkit|toolset|SDK|compiler|packages|headers|include files)\b/i,
+    trouble: ABSENT,
+  },
   {
     code: 'nvcc-mismatch',
     subject: /\bCUDA(?: toolkit)? version|\bnvcc\b/i,
@@ -74,7 +86,7 @@ export const builds: readonly Family[] = [
   {
     code: 'deepspeed-op',
     subject:
-      /op_builder|(?:deepspeed|\bds_|\bJIT\b)[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
+      /op_builder|(?:deepspeed|\bds_|\bJIT (?:load|compil\w+ (?:of )?op))[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
     trouble: FAILED,
   },
   {
@@ -82,6 +94,22 @@ export const builds: readonly Family[] = [
     subject:
       /\b(?:vulkan|CL|hip|rocm|sycl|level_zero|cudnn\w*|nccl|cub|thrust|cutlass|torch|ATen|c10|cu(?:da|blas|fft|rand|sparse|solver)\w*|nv\w+)[\w/-]*\.(?:h|hpp|cuh)\b|\.cu(?:\.o)?\b/i,
     trouble: /\bfatal error\b|no such file|cannot open (?:include|source) file/i,
+  },
+  {
+    code: 'build-failed',
+    subject: /cuda|cudnn|cublas|\bcub::|thrust|cutlass|\bnv\w+|\bat::|\bc10::|\btorch\b|\.cuh?\b|tensorrt/i,
+    trouble: COMPILER,
+  },
+  {
+    code: 'build-failed',
+    subject: /cuda|\bnvcc\b|\.cu\.o\b|torch|tensorrt/i,
+    trouble: /\bmake(?:\[\d+\])?: \*\*\* \[|\bninja: build stopped\b|^FAILED: /,
+  },
+  {
+    code: 'build-failed',
+    subject:
+      /package configuration file provided by "(?:Torch|CUDNN|NCCL|TensorRT|CUTLASS|rmm|cudf|raft|Thrust|CUB|CCCL|nvcomp)"/i,
+    trouble: /could not find/i,
   },
   {
     code: 'build-failed',
@@ -102,7 +130,8 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'build-failed',
-    subject: /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)/i,
+    subject:
+      /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)|-l(?:OpenCL|vulkan|ze_loader|sycl|GLX_nvidia)\b/i,
     trouble:
       /\bcannot find -l|error adding symbols|undefined reference to|file in wrong format|collect2: error|\bLNK\d{4}\b/i,
   },
@@ -125,6 +154,13 @@ export const builds: readonly Family[] = [
     trouble: /\b(?:only supports?|too old|requires|not supported)\b/i,
   },
   {
+    code: 'ptxas-missing',
+    subject: /\bptxas\b/i,
+    trouble:
+      /n[o']t (?:be )?(?:find|found|contain|locate|installed)\b|\bno such file\b|\bmissing\b|\bneither\b[^\n]*\bavailable\b/i,
+  },
+  { code: 'dynamo', subject: /\bInductorError\b|\bBackendCompilerFailed\b/, trouble: FAULT },
+  {
     code: 'kernel-source',
     subject: /\b(?:ptxas|triton|nvrtc|hiprtc|PTX|cuModuleLoad\w*|kernel compil\w+)\b/i,
     trouble: FAULT,
@@ -145,7 +181,7 @@ export const builds: readonly Family[] = [
     code: 'xformers-mismatch',
     subject: /xformers/i,
     trouble:
-      /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build/i,
+      /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build|\binstalled correctly\b/i,
   },
   {
     code: 'xformers-operator',
@@ -153,6 +189,13 @@ export const builds: readonly Family[] = [
     trouble: /(?<!such )\boperator\b(?!.*forget to build)|not supported|unsupported|could not run/i,
   },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
+  {
+    code: 'extension-missing',
+    subject:
+      /\b(?:apex|transformer[ _]engine|flashinfer|deep_?gemm|deep_?ep|mamba_ssm|causal_conv1d|spconv|tinycudann|pytorch3d|detectron2|mmcv|natten|sageattention|torch_(?:scatter|sparse|cluster)|nvdiffrast|gsplat|kaolin|faiss)\b/i,
+    trouble:
+      /\b(?:was|is|were|are|be) (?:not |required|needed)|\bnot (?:be )?(?:found|installed|available|imported)\b|\bplease (?:re)?install\b/i,
+  },
   {
     code: 'extension-missing',
     subject: /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so/i,

@@ -1,7 +1,7 @@
 // Vulkan, WebGPU, OpenCL, Metal and Level Zero.
 
 import type { Family } from './types.ts';
-import { ABSENT, FAILED, FAULT } from './words.ts';
+import { ABSENT, FAULT, REFUSED } from './words.ts';
 
 export const graphics: readonly Family[] = [
   {
@@ -27,7 +27,7 @@ export const graphics: readonly Family[] = [
       /^(?!.*(?:device type at start of|vulkan\/\w+\.h\w*\b)).*(?:\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device|cmd)\w+)/,
     trouble: FAULT,
   },
-  { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
+  { code: 'webgpu-failed', subject: /\b_?wgpu[A-Z]?\w*|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: REFUSED },
   {
     code: 'opencl-none',
     subject: /opencl/i,
@@ -53,7 +53,7 @@ export const graphics: readonly Family[] = [
   },
   {
     code: 'mps-op',
-    subject: /\bMPS\b|\bSparseMPS\b/,
+    subject: /\bMPS\b|\bSparseMPS\b|\bMetalDevice\b|\bMetal(?= (?:device|backend))/,
     trouble: /\b(?:not (?:\w+ )?(?:implemented|supported)|could not run|unsupported|only support\w*)\b/i,
   },
   {
@@ -75,6 +75,6 @@ export const graphics: readonly Family[] = [
     code: 'xpu-failed',
     subject:
       /^(?!.*(?:DispatchKey|\bCUDA, HIP\b|these backends)).*\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
-    trouble: FAILED,
+    trouble: REFUSED,
   },
 ];

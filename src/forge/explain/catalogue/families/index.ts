@@ -4,7 +4,6 @@
 // before it, and of two families the first in this list: it goes from the narrow subject to the wide one. Where no line has
 // both, second-look.ts takes the subject from the lines around the trouble.
 
-import { weak } from '../../patterns.ts';
 import type { Pattern } from '../../types.ts';
 import { builds, installers } from './builds.ts';
 import { faults } from './faults.ts';
@@ -45,10 +44,22 @@ export const joined: readonly Family[] = [...families, ...leftovers];
 export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
   const found = new Map<string, Pattern[]>();
   families.forEach(({ code, subject, trouble }, rank) => {
-    const re = new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
-    // Most texts lack most subjects, and a look for the subject alone costs a fraction of the whole pattern.
-    const along = new RegExp(subject.source, 'im');
-    found.set(code, [...(found.get(code) ?? []), { ...weak(re, along), rank, family: true }]);
+    found.set(code, [...(found.get(code) ?? []), patternOf(subject, trouble, rank)]);
   });
   return found;
 })();
+
+/** Most texts lack most subjects: the pattern is made when a text has the words of both for the first time. */
+function patternOf(subject: RegExp, trouble: RegExp, rank: number): Pattern {
+  let made: RegExp | undefined;
+  return {
+    kind: 'weak',
+    get re() {
+      made ??= new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
+      return made;
+    },
+    parts: [subject, trouble],
+    rank,
+    family: true,
+  };
+}

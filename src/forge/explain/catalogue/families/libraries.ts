@@ -4,6 +4,7 @@ import type { Family } from './types.ts';
 import { ABSENT, FAILED, FAULT } from './words.ts';
 
 export const libraries: readonly Family[] = [
+  { code: 'cudnn-missing', subject: /cudnn/i, trouble: /\brequires? cudnn\b(?! ?(?:v|version|>|\d))/i },
   { code: 'cudnn-missing', subject: /cudnn/i, trouble: ABSENT },
   { code: 'cudnn-missing', subject: /cudnn\w*\.(?:dll|so)/i, trouble: /not (?:be )?(?:configured|installed|loaded)/i },
   {
@@ -36,7 +37,7 @@ export const libraries: readonly Family[] = [
   {
     code: 'hip-perm',
     subject: /\/dev\/(?:kfd|dri)|\brender group\b/i,
-    trouble: /permission|denied|cannot|failed|no such file/i,
+    trouble: /permission|denied|cannot|failed|no such file|not permitted|\bEPERM\b|\bEACCES\b/i,
   },
   {
     code: 'hip-none',
@@ -48,7 +49,7 @@ export const libraries: readonly Family[] = [
     code: 'hip-invalid-fn',
     subject: /\bgfx[0-9a-f]{3,4}\b/,
     trouble:
-      /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
+      /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:[\w-]+ )?(?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
   },
   {
     code: 'amdgpu-old',

@@ -16,7 +16,7 @@ const KINDS = {
   memory:
     /\bout of (?:\w+ )?memory\b|\bOOM\b(?! killer)|out_of_\w*memory|OutOfMemory|\b(?:insufficient|not enough|no more) (?:\w+ )?(?:memory|VRAM)\b|\b(?:fail\w*|unable|cannot|could ?n.t) (?:to )?(?:\w+ )?alloc\w*[^\n]*|alloc\w* (?:\w+ )?fail\w*|bad_alloc|memory (?:is )?exhausted|exceed\w* [^\n]{0,30}memory/i,
   lost: /\bdevice[ _-]?(?:was |is )?(?:lost|removed|hung|reset)\b|DEVICE_LOST|GPU (?:hang|reset)/i,
-  timeout: /\btimed? ?out\b|deadline exceeded|TimeoutError/i,
+  timeout: /\btimed? ?out\b|deadline exceeded|TimeoutError|\bgot stuck\b|without making progress/i,
   symbol: /undefined symbol|symbol (?:lookup error|not found)|unresolved external|procedure entry point/i,
   permission:
     /permission denied|access (?:is )?denied|not permitted|insufficient (?:privileges|permissions)|\bEACCES\b/i,
@@ -25,7 +25,7 @@ const KINDS = {
     /\bmismatch\w*|(?:built|compiled|linked) (?:with|for|against) (?:a |an )?(?:different|later|newer|older|another|other)|\bincompatible\b|not compatible|\bdo(?:es)? not match\b|version[^\n]{0,40}\b(?:expected|required|but (?:got|found|have))\b|\brequires? [^\n]{0,30}version|too (?:old|new)\b/i,
   arch: /\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)[^\n]*\b(?:not (?:\w+ )?(?:supported|compatible|available|implemented|recognized|included|built|found)|lacks?|too (?:old|new|low)|below|minimum|incompatible|unsupported|unknown|invalid)\b|\b(?:not supported|unsupported|unknown|invalid|unable to|could not find|no (?:compatible|suitable|kernels?|binary)|requires?|needs)\b[^\n]*\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)|no kernel image/i,
   unbuilt:
-    /\b(?:not|wasn't|isn't|without)\b[^\n]{0,30}\b(?:compiled|built|linked)\b[^\n]{0,20}\b(?:with|support|cuda|gpu)|\b(?:compiled|built) without\b|without (?:CUDA|GPU|ROCm|HIP) support|CPU[- ]only (?:build|version|wheel)/i,
+    /\b(?:not|wasn't|isn't|without)\b[^\n]{0,30}\b(?:compiled|built|linked)\b[^\n]{0,20}\b(?:with|support|cuda|gpu)|\b(?:compiled|built) without\b|without (?:CUDA|GPU|ROCm|HIP) support|CPU[- ]only (?:build|version|wheel)|installed (?:a |the )?CPU (?:build|version|wheel)/i,
   none: /\bno (?:\w+[ -]){0,3}(?:gpus?|devices?|adapters?|platforms?|accelerators?)\b[^\n]{0,20}(?:found|detected|available|visible|$)|\b(?:gpus?|devices?|adapters?)\b[^\n]{0,12}\b(?:not (?:found|detected|available|visible)|unavailable|is null)\b|could not find (?:any|a suitable|an appropriate) (?:gpu|device|adapter)|(?:fail\w* to|cannot|could not|unable to) (?:find|get) (?:an? )?(?:\w+ )?adapter|fail\w* to find an appropriate/i,
   compile: /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\bfailed to (?:compile|build)\b/i,
   absent:
@@ -70,17 +70,28 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'ort-failed',
   },
   {
+    voice: /\bopenvino\w*|\bintel_(?:gpu|npu)\b|\bclDNN\w*|\[CLDNN|\bov::|\[(?:GPU|NPU)\] /i,
+    kinds: { crash: 'native-crash', memory: 'oom', none: 'openvino', mismatch: 'openvino', absent: 'openvino' },
+    otherwise: 'openvino',
+  },
+  {
     voice: /\bPJRT|\bxla_bridge\b|jax[_-]?(?:cuda|rocm|plugin|lib)\w*|\b(?:Xla|Jax)RuntimeError|\bxla_extension\b/i,
     kinds: { crash: 'native-crash', memory: 'oom', mismatch: 'jax-plugin-mix', symbol: 'jax-plugin-mix' },
     otherwise: 'xla-failed',
   },
   {
     voice: /\bollama\b|\bllama runner\b|\bllm server\b|source=\w+\.go:\d+/i,
-    kinds: { memory: 'oom', timeout: 'ollama-timeout', none: 'ollama-no-gpu', network: 'ollama-down' },
+    kinds: {
+      crash: 'native-crash',
+      memory: 'oom',
+      timeout: 'ollama-timeout',
+      none: 'ollama-no-gpu',
+      network: 'ollama-down',
+    },
   },
   {
     voice:
-      /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+|\bload_(?:tensors|backend|model)\b:|\bllm_load_\w+|\bcommon_(?:init|load)\w*:|\bgguf_\w+|\bsrv +\w+:|\bllamafile\b/i,
+      /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+|\bload_(?:tensors|backend|model)\b:|\bllm_load_\w+|\bcommon_(?:init|load)\w*:|\bgguf_\w+|\bsrv +\w+:|\bllamafile\b|stable-diffusion\.cpp|\bsd_ctx\w*/i,
     kinds: { ...CRASH, memory: 'oom', arch: 'no-kernel-image', unbuilt: 'llama-cpu-build', none: 'llama-cpu-build' },
     otherwise: 'llama-failed',
   },
@@ -138,7 +149,7 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\bwgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b|\bGPU(?:Validation|OutOfMemory|Internal|Pipeline)Error\b|\bTint\b|\[Invalid \w+(?: \([^)]*\))?\]|\b(?:dawn|emdawn)\w*/i,
+      /\b_?wgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b|\bGPU(?:Validation|OutOfMemory|Internal|Pipeline)Error\b|\bTint\b|\[Invalid \w+(?: \([^)]*\))?\]|\b(?:dawn|emdawn)\w*/i,
     kinds: { lost: 'device-lost', none: 'webgpu-no-adapter', memory: 'oom' },
     otherwise: 'webgpu-failed',
   },
@@ -184,6 +195,10 @@ const SPEAKERS: readonly Speaker[] = [
   {
     voice: /\btensorflow\b|stream_executor|dso_loader|\bkeras\b/i,
     kinds: { ...CRASH, memory: 'oom', none: 'tf-no-gpu' },
+  },
+  {
+    voice: /\bcuda\w*|\bGPU\b|\bVRAM\b/i,
+    kinds: { memory: 'oom' },
   },
   {
     voice: /\bcuda\w*|\bcu(?:blas|dnn|fft|rand|sparse|solver)\w*|\btorch\b|\bnvidia\b/i,

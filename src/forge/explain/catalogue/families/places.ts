@@ -1,11 +1,11 @@
 // Where a program runs: kernel modules, driver packages, containers, Kubernetes, WSL.
 
 import type { Family } from './types.ts';
-import { FAILED, FAULT } from './words.ts';
+import { FAULT, REFUSED } from './words.ts';
 
 /** Kubernetes has words of its own for a pod that does not run. */
 const K8S = new RegExp(
-  `${FAILED.source}|CrashLoopBackOff|ImagePullBackOff|\\bPending\\b|Init:Error|FailedScheduling`,
+  `${REFUSED.source}|CrashLoopBackOff|ImagePullBackOff|\\bPending\\b|Init:Error|FailedScheduling`,
   'i',
 );
 
@@ -13,12 +13,12 @@ export const places: readonly Family[] = [
   {
     code: 'dkms-build',
     subject:
-      /\bdkms\b[^\n]*(?:nvidia|amdgpu)|(?:nvidia|amdgpu)[^\n]*\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
+      /^(?!.*(?:find a match|no match for|locate package|target not found)).*(?:\bdkms\b[^\n]*(?:nvidia|amdgpu)|(?:nvidia|amdgpu)[^\n]*\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers)/i,
     trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable|could not/i,
   },
   {
     code: 'secure-boot',
-    subject: /secure ?boot|module verification|MOK\b/i,
+    subject: /^(?!.*\bnot enabled\b).*(?:secure ?boot|module verification|MOK\b)/i,
     trouble: /\b(?:fail\w*|reject\w*|denied|required|not|tainting)\b/i,
   },
   {
@@ -29,26 +29,26 @@ export const places: readonly Family[] = [
   {
     code: 'smi-no-comm',
     subject:
-      /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
+      /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:(?:kernel )?modules?|kernel drivers?)/i,
     trouble: /\b(?:not (?:found|loaded)|failed|cannot|error|missing|unable)\b/i,
   },
   {
     code: 'driver-packages',
     subject:
-      /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)|\b(?:lib|xorg-x11-drv-|akmod-|kmod-)?(?:nvidia|cuda)-?[\w.:-]*|\brocm-\w+|\bamdgpu-\w+/i,
+      /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)|\b(?:lib|xorg-x11-drv-|akmod-|kmod-)?(?:nvidia|cuda)-?[\w.:-]*|\broc[mk]-\w+|\bamdgpu-\w+|\bintel-(?:opencl|level-zero|gpu|i915)[\w-]*/i,
     trouble:
       /\b(?:unmet|held broken|broken packages|no installation candidate|unable to (?:find a match|locate package|correct problems)|no match for argument|target not found|no package \S+ available|has no candidate|unsatisfied dependenc\w+|conflicting requests|file conflicts?)\b|dpkg[^\n]*error|sub-process[^\n]*error code/i,
   },
   {
     code: 'k8s-gpu',
     subject:
-      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device-plugin)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin)/i,
+      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device[- ]plugins?)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin|feature-discovery)/i,
     trouble: K8S,
   },
   {
     code: 'docker-nvidia-cli',
     subject: /\bnvc\.c\b|nvidia-container|libnvidia-container|nvidia-ctk|\bdriver\.c:\d+\] could not start driver/i,
-    trouble: FAILED,
+    trouble: REFUSED,
   },
   {
     code: 'docker-nvidia-cli',
@@ -58,6 +58,6 @@ export const places: readonly Family[] = [
   {
     code: 'wsl-lib',
     subject: /\bdxgk\w*|\bdxcore\b|\/dev\/dxg\b|\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i,
-    trouble: FAILED,
+    trouble: REFUSED,
   },
 ];

@@ -1,14 +1,14 @@
 // Programs and frameworks that name their own trouble; the widest subjects come last.
 
 import type { Family } from './types.ts';
-import { ABSENT, FAILED } from './words.ts';
+import { ABSENT, FAILED, REFUSED } from './words.ts';
 
 export const programs: readonly Family[] = [
   {
     code: 'ort-provider',
     subject: /onnxruntime|ONNXRuntime|ExecutionProvider/,
     trouble:
-      /\b(?:provider|cuda|tensorrt|gpu)\b[^\n]*\b(?:fail\w*|error|not|unable)|\bPlease install\b[^\n]*\b(?:TensorRT|CUDA|cuDNN)\b/i,
+      /(?:provider|\bcuda|\btensorrt|\bgpu)\b[^\n]*\b(?:fail\w*|error|not|unable)|\bPlease install\b[^\n]*\b(?:TensorRT|CUDA|cuDNN)\b/i,
   },
   {
     code: 'tensorrt-engine',
@@ -57,12 +57,12 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'llama-failed',
-    subject: /^(?!.*(?:invalid|unknown) argument).*(?:gguf|llama_model|llama_load)/i,
+    subject: /^(?!.*(?:(?:invalid|unknown) argument|custom_nodes)).*(?:gguf|llama_model|llama_load)/i,
     trouble: /\b(?:fail\w*|error|unable)\b/i,
   },
   {
     code: 'ollama-no-gpu',
-    subject: /GPU discovery|discover\w*[^\n]*\bgpu|\bgpu\b[^\n]*discover/i,
+    subject: /^(?!.*feature-discovery).*(?:GPU discovery|discover\w*[^\n]*\bgpu|\bgpu\b[^\n]*discover)/i,
     trouble: FAILED,
   },
   {
@@ -73,7 +73,8 @@ export const programs: readonly Family[] = [
   {
     code: 'oom',
     subject: /\bOOMed\b|\bOOM\b(?! killer)|out_of_memory|(?<!java\.lang\.)OutOfMemory/,
-    trouble: /OOM|memory/i,
+    trouble:
+      /out_of_memory|OutOfMemory|\b(?:gpu|cuda|vram|device|rank|batch|torch|tensor|shape|worker|model|train\w*|inference|kernel|allocat\w+|alloc|hip|attention|memory pool)\b/i,
   },
   {
     code: 'oom',
@@ -95,7 +96,7 @@ export const programs: readonly Family[] = [
   {
     code: 'torch-no-gpu',
     subject:
-      /is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees|^\s*(?:GPU|CUDA device)s? ?[:=]/i,
+      /^(?!.*\bmake sure\b).*(?:is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees)|^\s*(?:GPU|CUDA device)s? ?[:=]/i,
     trouble: /\b(?:False|No|none|not)\b/i,
   },
   {
@@ -108,7 +109,7 @@ export const programs: readonly Family[] = [
     subject:
       /\b(?:cuda|nvidia|render\w*|cycles|compute|requested|gpu)\b[^\n]*\b(?:gpus?|devices?)\b|\b(?:gpus?|devices?)\b[^\n]*\b(?:requested|cuda)\b/i,
     trouble:
-      /\b(?:only )?(?:0|zero) (?:gpus?|devices?)\b|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
+      /\b(?:only )?(?<!platform )(?:0|zero) (?:gpus?|devices?)\b(?! ?\d)|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
   },
   {
     code: 'launch-config',
@@ -126,8 +127,8 @@ export const programs: readonly Family[] = [
     subject: /\bnvml\w*|NVMLError\w*|NVML_ERROR_\w+/i,
     trouble: /\b(?:error|failed|failure|not supported|invalid|unknown|can't|cannot)\b|Error/i,
   },
-  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: FAILED },
-  { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: FAILED },
+  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: REFUSED },
+  { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: REFUSED },
   {
     code: 'cuda-lib-missing',
     subject: /\bCUDA\b(?! error)/,
@@ -137,9 +138,9 @@ export const programs: readonly Family[] = [
   {
     code: 'driver-install',
     subject:
-      /\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
+      /\bcuda[_ ]installer\b|\[NVI2\.|\bnvidia[_ -]installer\b|\b(?:cuda|nvidia|amd|radeon|adrenalin)[\w.-]*(?:windows|win10|win11|win64|desktop|notebook)\S*\.exe|\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
     trouble:
-      /\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
+      /\bFatal error during installation\b|failed with exit code|\bCaught exception\b|\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
   },
   {
     code: 'driver-missing',
@@ -150,7 +151,7 @@ export const programs: readonly Family[] = [
   {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system/,
-    trouble: /\b(?:error|failed|failure|exception|not configured|cannot)\b|system_error/i,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bOptiX\b|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*/i,
+    trouble: /\b(?:error|failed|failure|exception|not configured|cannot|fail to launch)\b|system_error/i,
   },
 ];

@@ -1,38 +1,46 @@
-// Sorts of few long rows: one row after the other, each in steps that all threads share.
+// Work on few long rows (sorts, selections, compactions): one row after the other, each in steps that all threads share.
 //
-// Here is what such sorts have in common: the scratch, the words of the argument block, the run of one step. What a step reads is never
+// Here is what such work has in common: the scratch, the words of the argument block, the run of one step. What a step reads is never
 // written by it, so a step that lost a worker is repeated.
 
-import type { Sort } from '../../../../kernel/kernel.ts';
-import { stage, unstage } from '../../arguments.ts';
-import type { CpuBuffer } from '../../buffer.ts';
-import { WasmCode, type WasmEngine } from '../../engine.ts';
-import { argsAddress } from '../../memory.ts';
-import type { CpuProgram } from '../../program.ts';
-import { moduleText } from '../../wasm/text.ts';
+import { stage, unstage } from '../arguments.ts';
+import type { CpuBuffer } from '../buffer.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
+import { argsAddress } from '../memory.ts';
+import type { CpuProgram } from '../program.ts';
+import type { Views } from '../views.ts';
+import { moduleText } from '../wasm/text.ts';
+
+/** What is known of a routine that goes row by row. */
+export interface RowRoutine {
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: number;
+}
 
 /** Words of the argument block by name; `step` tells the code what to do. */
 type ArgumentWords = Readonly<Record<string, number>> & { readonly step: number };
 
 export interface LongRowsPlan<A extends ArgumentWords> {
-  /** Bytes of the buffers, the input first. */
+  /** Bytes of the buffers, the inputs first. */
   readonly needs: readonly number[];
+  readonly inputs: number;
   readonly scratchBytes: number;
   readonly args: A;
   readonly code: Uint8Array;
 }
 
-export abstract class LongRows<A extends ArgumentWords> implements CpuProgram {
+export abstract class LongRows<R extends RowRoutine, A extends ArgumentWords> implements CpuProgram {
   readonly name: string;
   readonly needs: readonly number[];
   readonly scalars = 0;
-  protected readonly routine: Sort;
+  protected readonly routine: R;
   readonly #engine: WasmEngine;
   readonly #plan: LongRowsPlan<A>;
   readonly #code: WasmCode;
   readonly #pointers: number[] = [];
 
-  constructor(routine: Sort, engine: WasmEngine, plan: LongRowsPlan<A>) {
+  constructor(routine: R, engine: WasmEngine, plan: LongRowsPlan<A>) {
     this.name = routine.name;
     this.needs = plan.needs;
     this.routine = routine;
@@ -48,15 +56,16 @@ export abstract class LongRows<A extends ArgumentWords> implements CpuProgram {
   run(given: readonly CpuBuffer[]): void {
     const { rows } = this.routine;
     const { memory } = this.#engine;
-    const scratch = memory.take(this.#plan.scratchBytes, this.name);
+    const { inputs, scratchBytes } = this.#plan;
+    const scratch = memory.take(scratchBytes, this.name);
     try {
-      stage(memory, given, 1, this.#pointers);
+      stage(memory, given, inputs, this.#pointers);
       for (let row = 0; row < rows; row++)
-        this.sortRow(
+        this.runRow(
           this.needs.map((bytes, k) => this.#pointers[k]! + (row * bytes) / rows),
           scratch.address,
         );
-      unstage(memory, given, 1, this.#pointers);
+      unstage(memory, given, inputs, this.#pointers);
     } finally {
       this.#engine.release(scratch);
     }
@@ -66,12 +75,16 @@ export abstract class LongRows<A extends ArgumentWords> implements CpuProgram {
     this.#engine.drop(this.#code);
   }
 
-  /** Sorts one row. `at`: where it begins in each buffer. */
-  protected abstract sortRow(at: readonly number[], scratch: number): void;
+  /** Does the work on one row. `at`: where it begins in each buffer. */
+  protected abstract runRow(at: readonly number[], scratch: number): void;
 
   /** Asked for anew after each step: one that wakes workers may grow the memory. */
+  protected get views(): Views {
+    return this.#engine.memory.views;
+  }
+
   protected get words(): Uint32Array {
-    return this.#engine.memory.views.u32;
+    return this.views.u32;
   }
 
   protected set(values: Readonly<Partial<Record<keyof A, number>>>): void {

@@ -1,0 +1,86 @@
+// Matrix products by a system BLAS. The product of a matrix and its own transpose, as covariances are, is half the work.
+
+import { byteSize } from '../../../base/dtype.ts';
+import type { Matmul } from '../../../kernel/kernel.ts';
+import { stage, unstage } from '../arguments.ts';
+import type { Blas } from '../blas.ts';
+import type { CpuBuffer } from '../buffer.ts';
+import type { WasmEngine } from '../engine.ts';
+import type { CpuProgram } from '../program.ts';
+import { viewOf } from '../views.ts';
+
+export class BlasMatmul implements CpuProgram {
+  readonly name: string;
+  readonly source: string;
+  readonly needs: readonly number[];
+  readonly scalars = 0;
+  readonly #routine: Matmul & { readonly type: 'f32' | 'f64' };
+  readonly #engine: WasmEngine;
+  readonly #blas: Blas;
+  readonly #mayHalve: boolean;
+  readonly #pointers: number[] = [];
+  /** Views of the operands of the last run: products of the same operands are common, and making a view takes longer than looking at it. */
+  readonly #views: Uint8Array[] = [];
+
+  constructor(routine: Matmul, type: 'f32' | 'f64', needs: readonly number[], engine: WasmEngine, blas: Blas) {
+    this.name = routine.name;
+    this.needs = needs;
+    this.#routine = { ...routine, type };
+    this.#engine = engine;
+    this.#blas = blas;
+    this.#mayHalve = blas.halves && isOwnTranspose(routine);
+    const letter = type === 'f32' ? 's' : 'd';
+    const half = this.#mayHalve ? `, cblas_${letter}syrk if both operands are one matrix,` : '';
+    this.source = `;; cblas_${letter}gemm${half} of ${blas.name}\n`;
+  }
+
+  run(buffers: readonly CpuBuffer[]): void {
+    const r = this.#routine;
+    const { memory } = this.#engine;
+    stage(memory, buffers, 2, this.#pointers);
+    const [a, b, c] = this.#pointers as [number, number, number];
+    const size = byteSize(r.type);
+    const halves = this.#mayHalve && buffers[0] === buffers[1];
+    for (let batch = 0; batch < r.batch; batch++) {
+      const left = this.#view(0, a + (r.batchA === 1 ? 0 : batch * r.m * r.k * size), r.m * r.k * size);
+      const at = c + batch * r.m * r.n * size;
+      const result = this.#view(2, at, r.m * r.n * size);
+      if (halves) {
+        this.#blas.runHalf(r, left, result);
+        mirror(viewOf[r.type](memory.views) as Float32Array | Float64Array, at / size, r.n);
+        continue;
+      }
+      const right = this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size);
+      this.#blas.run(r, left, right, result);
+    }
+    unstage(memory, buffers, 2, this.#pointers);
+  }
+
+  /** OpenBLAS asks for no alignment beyond the element's; views say where an operand ends. */
+  #view(slot: number, at: number, bytes: number): Uint8Array {
+    const { buffer } = this.#engine.memory.views;
+    const last = this.#views[slot];
+    if (last && last.byteOffset === at && last.buffer === buffer) return last;
+    return (this.#views[slot] = new Uint8Array(buffer, at, bytes));
+  }
+
+  dispose(): void {
+    this.#views.length = 0;
+  }
+}
+
+/** Whether both operands may be one matrix, once as it is and once transposed: half of the results are then the other half. */
+const isOwnTranspose = (r: Matmul): boolean => r.m === r.n && r.transposeA !== r.transposeB && r.batchA === r.batchB;
+
+/** Rows and columns that are mirrored together: their lines stay in the cache. */
+const tile = 16;
+
+/** What is right of the diagonal of an n×n matrix, to the left of it as well. */
+function mirror(c: Float32Array | Float64Array, at: number, n: number): void {
+  for (let top = 0; top < n; top += tile)
+    for (let left = top; left < n; left += tile) {
+      const [bottom, right] = [Math.min(n, top + tile), Math.min(n, left + tile)];
+      for (let i = top; i < bottom; i++)
+        for (let j = Math.max(left, i + 1); j < right; j++) c[at + j * n + i] = c[at + i * n + j]!;
+    }
+}

@@ -1,0 +1,105 @@
+// Real rows of even length n as complex ones of half of it: even positions are the real parts, odd ones the imaginary parts. The transform Z of
+// those, with Z[n/2] = Z[0], gives
+//   X[k] = (Z[k] + conj Z[n/2-k]) / 2 - i · exp(-2πi·k/n) · (Z[k] - conj Z[n/2-k]) / 2
+
+import type { Func, WasmModule } from '../../wasm/module.ts';
+import { address } from '../emit.ts';
+import { Arithmetic, type FourierType, vectorLanes } from './arithmetic.ts';
+import { rootOf } from './plan.ts';
+import { covering } from './stage.ts';
+
+const kindFor = (type: FourierType, count: number): 'vector' | 'scalar' =>
+  count >= vectorLanes(type) ? 'vector' : 'scalar';
+
+/** (row, re, im): n/2 pairs, apart. */
+export function pairsFunction(module: WasmModule, half: number, type: FourierType): Func {
+  const f = module.func(['i32', 'i32', 'i32']);
+  const ar = new Arithmetic(f, type, kindFor(type, half));
+  const c = f.code;
+  const l = f.named('i32', 'i', 'from', 're', 'im');
+  const { lanes, bytes } = ar;
+  covering(f, l.i, half, lanes, () => {
+    address(c, 0, l.i, 2 * bytes).set(l.from);
+    address(c, 1, l.i, bytes).set(l.re);
+    address(c, 2, l.i, bytes).set(l.im);
+    const [a, b] = [ar.load(l.from, 0), ar.load(l.from, lanes * bytes)];
+    const every = (first: 0 | 1): number => (lanes === 1 ? [a, b][first]! : ar.shuffles.everySecond(a, b, first));
+    ar.store(l.re, 0, every(0));
+    ar.store(l.im, 0, every(1));
+  });
+  return f;
+}
+
+/** -i · exp(-2πi·k/n) / 2 for k = 0 … n/2: the real parts, then the imaginary ones. */
+export function untangleRoots(half: number): number[] {
+  const roots = Array.from({ length: half + 1 }, (_, k) => rootOf(k, 2 * half));
+  return [...roots.map(([, im]) => im / 2), ...roots.map(([re]) => -re / 2)];
+}
+
+/** (Z re, Z im, out re, out im, roots): frequencies 0 … n/2 of Z, which has n/2 + 1 values; with `all`, their conjugates behind them. */
+export function untangleFunction(module: WasmModule, half: number, all: boolean, type: FourierType): Func {
+  const f = module.func(['i32', 'i32', 'i32', 'i32', 'i32']);
+  const ar = new Arithmetic(f, type, kindFor(type, half + 1));
+  const c = f.code;
+  const [zRe, zIm, outRe, outIm, roots] = [0, 1, 2, 3, 4];
+  const l = f.named('i32', 'k', 're', 'im', 'otherRe', 'otherIm', 'toRe', 'toIm', 'w');
+  const { lanes, bytes } = ar;
+  const mirrored = (base: number, last: number, into: number): void => {
+    c.get(base)
+      .i32(last - lanes + 1)
+      .get(l.k)
+      .op('i32.sub')
+      .i32(bytes)
+      .ops('i32.mul', 'i32.add')
+      .set(into);
+  };
+  const two = ar.constant(0.5);
+  covering(f, l.k, half + 1, lanes, () => {
+    address(c, zRe, l.k, bytes).set(l.re);
+    address(c, zIm, l.k, bytes).set(l.im);
+    mirrored(zRe, half, l.otherRe);
+    mirrored(zIm, half, l.otherIm);
+    address(c, outRe, l.k, bytes).set(l.toRe);
+    address(c, outIm, l.k, bytes).set(l.toIm);
+    address(c, roots, l.k, bytes).set(l.w);
+    const z = { re: ar.load(l.re, 0), im: ar.load(l.im, 0) };
+    const other = { re: ar.reversed(ar.load(l.otherRe, 0)), im: ar.reversed(ar.load(l.otherIm, 0)) };
+    const w = { re: ar.load(l.w, 0), im: ar.load(l.w, (half + 1) * bytes) };
+    const turned = ar.times({ re: ar.sub(z.re, other.re), im: ar.add(z.im, other.im) }, w);
+    const x = {
+      re: ar.add(ar.mul(ar.add(z.re, other.re), two), turned.re),
+      im: ar.add(ar.mul(ar.sub(z.im, other.im), two), turned.im),
+    };
+    ar.store(l.toRe, 0, x.re);
+    ar.store(l.toIm, 0, x.im);
+  });
+  if (all) conjugates(f, half, type);
+  return f;
+}
+
+/** Frequencies n/2 + 1 … n - 1 from those below n/2. */
+function conjugates(f: Func, half: number, type: FourierType): void {
+  const count = half - 1;
+  if (count === 0) return;
+  const ar = new Arithmetic(f, type, kindFor(type, count));
+  const c = f.code;
+  const [outRe, outIm] = [2, 3];
+  const l = f.named('i32', 'i', 'from', 'to');
+  const zero = ar.constant(0);
+  for (const [base, negated] of [
+    [outRe, false],
+    [outIm, true],
+  ] as const)
+    covering(f, l.i, count, ar.lanes, () => {
+      c.get(base)
+        .i32(half - ar.lanes)
+        .get(l.i)
+        .op('i32.sub')
+        .i32(ar.bytes)
+        .ops('i32.mul', 'i32.add')
+        .set(l.from);
+      address(c, base, l.i, ar.bytes).set(l.to);
+      const value = ar.reversed(ar.load(l.from, 0));
+      ar.store(l.to, (half + 1) * ar.bytes, negated ? ar.sub(zero, value) : value);
+    });
+}
