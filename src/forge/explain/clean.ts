@@ -18,17 +18,22 @@ const LONG_LINE = 4096;
 
 export function clean(source: string): string {
   const text = source.length > MOST ? source.slice(-MOST) : source;
-  const shown = text.replaceAll('\r\n', '\n').split('\n').map(lastWritten).map(visible);
-  const lines = shown.map((line) => line.replace(MARKS, ''));
-  joinWrapped(shown, lines);
-  return lines.map((line) => line.trimEnd()).join('\n');
+  const lines = text.replaceAll('\r\n', '\n').split('\n').map(lastWritten).map(withoutColours);
+  return unwrapped(lines)
+    .map((line) =>
+      line
+        .replaceAll('\u00a0', ' ')
+        .replaceAll(/[\u2018\u2019]/g, "'")
+        .trimEnd(),
+    )
+    .join('\n');
 }
 
-const visible = (line: string): string =>
-  plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line)
-    .replace(LOST, '')
-    .replaceAll('\u00a0', ' ')
-    .replaceAll(/[\u2018\u2019]/g, "'");
+const withoutColours = (line: string): string =>
+  plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line).replace(
+    LOST,
+    '',
+  );
 
 /** A progress bar rewrites its line; what was last on it is what the reader saw. */
 function lastWritten(line: string): string {
@@ -48,13 +53,15 @@ const TERMINAL = 79;
  * What was copied from a terminal is broken at its width, in the middle of words: no line as it was shown is longer, and two in
  * a row are as long. Such lines are joined again; empty ones stay in their places.
  */
-function joinWrapped(shown: readonly string[], lines: string[]): void {
-  const width = shown.reduce((most, line) => Math.max(most, line.length), 0);
-  if (width < TERMINAL || width > 400) return;
+function unwrapped(given: readonly string[]): readonly string[] {
+  const lines = given.map((line) => line.replace(MARKS, ''));
+  // A mark before the line took its place on the terminal too.
+  const width = given.reduce((most, line) => Math.max(most, line.length), 0);
+  if (width < TERMINAL || width > 400) return lines;
   for (let i = 0; i < lines.length - 1; i++) {
     let end = i;
     while (
-      shown[end]!.length === width &&
+      given[end]!.length === width &&
       /^(?!.* {3}).*[\w ',.-]$/.test(lines[end]!) &&
       /^ ?[a-z\d]/.test(lines[end + 1] ?? '')
     )
@@ -64,6 +71,7 @@ function joinWrapped(shown: readonly string[], lines: string[]): void {
     lines.fill('', i + 1, end + 1);
     i = end;
   }
+  return lines;
 }
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
