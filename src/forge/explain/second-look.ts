@@ -6,8 +6,8 @@
 // package of the GPU stack is asked for something that it does not have.
 
 import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
-import { COMPILER, NOTICE, RECORD, TOLD } from './clean.ts';
 import { Haystack } from './haystack.ts';
+import { COMPILER, NOTICE, RECORD, TOLD } from './lines.ts';
 import { needsOf } from './needs.ts';
 import { GPU_PACKAGES } from './packages.ts';
 

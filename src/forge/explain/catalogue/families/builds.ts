@@ -1,6 +1,6 @@
 // Builds that do not fit: tensors, kernels, compilers, extensions.
 
-import { COMPILER } from '../../clean.ts';
+import { COMPILER } from '../../lines.ts';
 import type { Family } from './types.ts';
 import { ABSENT, FAILED, FAULT } from './words.ts';
 
