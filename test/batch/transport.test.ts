@@ -41,7 +41,7 @@ let prefixes = 0;
 
 const kinds: readonly [string, () => Promise<Transport>][] = [
   ['local', async () => localTransport({ backoffMs: [1] })],
-  ['redis', () => openTransport(redis!.url, { prefix: `t${prefixes++}`, lockMs: 2000, checkMs: 500 })],
+  ['redis', () => openTransport(redis!.url, { prefix: `t${prefixes++}`, lockMs: within(1000), checkMs: 500 })],
 ];
 
 async function values(job: { results(): AsyncIterable<unknown> }): Promise<unknown[]> {
