@@ -102,7 +102,8 @@ export function normalizeAxis(axis: number, rank: number, where: string): number
 /** Normalised, sorted, distinct axes; `undefined` means all of them. */
 export function normalizeAxes(axes: number | readonly number[] | undefined, rank: number, where: string): number[] {
   if (axes === undefined) return Array.from({ length: rank }, (_, i) => i);
-  const list = (Array.isArray(axes) ? axes : [axes as number]).map((a) => normalizeAxis(a, rank, where));
+  if (typeof axes === 'number') return [normalizeAxis(axes, rank, where)];
+  const list = axes.map((a) => normalizeAxis(a, rank, where));
   list.sort((a, b) => a - b);
   for (let i = 1; i < list.length; i++) {
     if (list[i] === list[i - 1]) {

@@ -347,13 +347,13 @@ export class Engine {
   #run(executable: Executable, t: Trace, outputs: readonly Node[], whole: boolean): void {
     const { plan, place, by } = executable;
     const { leaves } = t;
-    const buffers: (DeviceBuffer | undefined)[] = [];
+    const buffers = new Array<DeviceBuffer | undefined>(plan.leaves + plan.made.length);
     let reach = 0;
     let checked = t.checks.length > 0;
     for (let i = 0; i < leaves.length; i++) {
       const leaf = leaves[i]!;
       const storage = leaf.storage!;
-      buffers.push(storage.on(place));
+      buffers[i] = storage.on(place);
       if (leaf.reach > reach) reach = leaf.reach;
       if (storage.checks) checked = true;
     }

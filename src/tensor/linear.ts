@@ -76,16 +76,17 @@ export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matm
     const counts = matmulNode(cast(a, 'i32'), cast(b, 'i32'), precision, where);
     return alu('ne', counts, constant('i32', 0));
   }
-  if (p.length === 2 && q.length === 2 && p[1] === q[0] && a.size > 0 && b.size > 0)
-    return makeNode(
-      'matmul',
-      dtype,
-      checkCount([p[0]!, q[1]!], where),
-      [cast(a, dtype), cast(b, dtype)],
-      args.matmul(precision),
-    );
+  const inner = p[p.length - 1]!;
+  const fits = inner === q[q.length === 1 ? 0 : q.length - 2] && a.size > 0 && b.size > 0;
+  if (fits && p.length === 2 && q.length <= 2) {
+    const [m, n] = [p[0]!, q.length === 2 ? q[1]! : 1];
+    const right = q.length === 2 ? b : reshape(b, [inner, 1]);
+    const sources = [cast(a, dtype), cast(right, dtype)];
+    const product = makeNode('matmul', dtype, checkCount([m, n], where), sources, args.matmul(precision));
+    return q.length === 2 ? product : reshape(product, [m]);
+  }
   // Vectors: a plain product and a sum are one pass, and fuse with their neighbours.
-  if (p.length === 1 && q.length === 1 && p[0] === q[0] && a.size > 0) {
+  if (fits && p.length === 1 && q.length === 1) {
     const wide = accumulatorFor(dtype);
     return cast(reduce('sum', alu('mul', cast(a, wide), cast(b, wide)), {}, where), dtype);
   }

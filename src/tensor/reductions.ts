@@ -1,7 +1,7 @@
 // Reductions over any axes, and what is built from them.
 
 import { accumulatorFor, type DType, floatFor, isFloat, sumTypeFor } from '../base/dtype.ts';
-import { normalizeAxes, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
+import { normalizeAxes, normalizeAxis, type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args } from '../graph/args.ts';
 import { noInts } from '../graph/intern.ts';
@@ -197,10 +197,27 @@ function normOf(magnitude: Node, ord: number, options: ReduceOptions): Node {
   return alu('pow', sum, constant(sum.dtype, 1 / ord));
 }
 
-/** The shape after reducing, with and without the reduced axes. */
-function shapes(shape: Shape, axes: readonly number[]): { kept: Shape; dropped: Shape } {
-  const kept = shape.map((d, i) => (axes.includes(i) ? 1 : d));
-  return { kept, dropped: shape.filter((_, i) => !axes.includes(i)) };
+// These are called for every reduction of a few elements: loops, because functions of lists take longer than the rest of the op.
+
+/** The shape after reducing, with the reduced axes. */
+function kept(shape: Shape, axes: readonly number[]): Shape {
+  const sizes = [...shape];
+  for (let i = 0; i < axes.length; i++) sizes[axes[i]!] = 1;
+  return sizes;
+}
+
+/** The shape after reducing, without them. */
+function dropped(shape: Shape, axes: readonly number[]): Shape {
+  const sizes: number[] = [];
+  for (let i = 0; i < shape.length; i++) if (!axes.includes(i)) sizes.push(shape[i]!);
+  return sizes;
+}
+
+/** Elements along some axes together. */
+function countAlong(shape: Shape, axes: readonly number[]): number {
+  let count = 1;
+  for (let i = 0; i < axes.length; i++) count *= shape[axes[i]!]!;
+  return count;
 }
 
 const identities: Readonly<Record<'sum' | 'prod' | 'any' | 'all', number>> = { sum: 0, prod: 1, any: 0, all: 1 };
@@ -213,10 +230,9 @@ export function reduce(op: ReduceOp, x: Node, options: ReduceOptions, where: str
   if (options.axis === undefined && !options.keepdims && x.size > 0 && shape.length > 0)
     return new Node('reduce', dtype, noInts, [x], args.reduceAll(op, shape.length));
   const axes = normalizeAxes(options.axis, shape.length, where);
-  const { kept, dropped } = shapes(shape, axes);
-  const target = options.keepdims ? kept : dropped;
   if (axes.length === 0 && op !== 'argmax' && op !== 'argmin') return x;
-  if (sizeOf(axes.map((a) => shape[a]!)) === 0) {
+  const target = options.keepdims ? kept(shape, axes) : dropped(shape, axes);
+  if (countAlong(shape, axes) === 0) {
     if (!(op in identities)) {
       throw new ShapeError({
         code: 'EMPTY_REDUCTION',
@@ -227,7 +243,8 @@ export function reduce(op: ReduceOp, x: Node, options: ReduceOptions, where: str
     }
     return expand(constant(dtype, identities[op as keyof typeof identities]), target);
   }
-  return reshape(makeNode('reduce', dtype, dropped, [x], args.reduce(op, axes)), target);
+  if (!options.keepdims) return makeNode('reduce', dtype, target, [x], args.reduce(op, axes));
+  return reshape(makeNode('reduce', dtype, dropped(shape, axes), [x], args.reduce(op, axes)), target);
 }
 
 /** A sum or product; among bools, `any` or `all`. */
@@ -251,10 +268,10 @@ function position(
   if (options.axis !== undefined) {
     const axis = normalizeAxis(options.axis, shape.length, op);
     const at = firstExtreme(op, value, axis);
-    return options.keepdims ? reshape(at, shapes(shape, [axis]).kept) : at;
+    return options.keepdims ? reshape(at, kept(shape, [axis])) : at;
   }
   const at = firstExtreme(op, reshape(value, [x.size]), 0);
-  return options.keepdims ? reshape(at, shapes(shape, [...shape.keys()]).kept) : at;
+  return options.keepdims ? reshape(at, kept(shape, [...shape.keys()])) : at;
 }
 
 /** Positions are counted in i32 by devices: a longer axis is taken in parts of this many elements. */
@@ -300,7 +317,7 @@ function firstExtreme(op: 'argmax' | 'argmin', x: Node, axis: number): Node {
 function countOf(x: Node, options: ReduceOptions, where: string): number {
   if (options.axis === undefined) return x.size;
   const { values } = x.shape;
-  return sizeOf(normalizeAxes(options.axis, values.length, where).map((a) => values[a]!));
+  return countAlong(values, normalizeAxes(options.axis, values.length, where));
 }
 
 export function meanOf(x: Node, options: ReduceOptions, where: string, result: DType = floatFor(x.dtype)): Node {

@@ -27,6 +27,8 @@ import { type CpuProgram, nothing } from './program.ts';
 import { cpuNative } from './render/native.ts';
 import { prepareRoutine } from './routines/prepare.ts';
 import { Spares } from './spares.ts';
+import { SummedProgram, summed } from './summands.ts';
+import { tinyWork } from './tiny/compile.ts';
 import { viewOf } from './views.ts';
 
 export interface CpuOptions {
@@ -252,9 +254,11 @@ class Cpu implements CpuDevice {
     if (!left) return nothing(work.name, needsOf(work), work.kind === 'kernel' ? work.scalars.length : 0);
     if (left.kind !== 'kernel') return prepareRoutine(left, this.#engine, this.#blas);
     const full = asWords(left);
+    const prepare = (k: Kernel): CpuProgram => this.prepare(k) as CpuProgram;
     const pieces = piecesOf(full);
-    if (!pieces) return new KernelProgram(full, this.#engine, this.#tiny);
-    return new PiecewiseProgram(full, needsOf(full), pieces, (k) => this.prepare(k) as CpuProgram);
+    if (pieces) return new PiecewiseProgram(full, needsOf(full), pieces, prepare);
+    const parts = tinyWork(full) <= this.#tiny ? summed(full) : null;
+    return parts ? new SummedProgram(full, parts, prepare, this) : new KernelProgram(full, this.#engine, this.#tiny);
   }
 
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {

@@ -51,8 +51,14 @@ function sum32Of(v: Float32Array, base: number, n: number): number {
   if (n < longSum) return neighbours32(v, base, n);
   // Tells the engine that positions are whole numbers, so that it need not look at every step.
   const at = base | 0;
-  let [a, b, c, d] = [v[at]!, v[at + 1]!, v[at + 2]!, v[at + 3]!];
-  let [e, f, g, h] = [v[at + 4]!, v[at + 5]!, v[at + 6]!, v[at + 7]!];
+  let a = v[at]!;
+  let b = v[at + 1]!;
+  let c = v[at + 2]!;
+  let d = v[at + 3]!;
+  let e = v[at + 4]!;
+  let f = v[at + 5]!;
+  let g = v[at + 6]!;
+  let h = v[at + 7]!;
   const whole = at + (n & ~7);
   for (let i = at + 8; i < whole; i += 8) {
     a += v[i]!;
@@ -76,8 +82,14 @@ function neighbours32(v: Float32Array, at: number, n: number): number {
   }
   const end = at + n;
   if (n < 8) return onwards32(v, at + 1, end, v[at]!);
-  let [a, b, c, d] = [v[at]!, v[at + 1]!, v[at + 2]!, v[at + 3]!];
-  let [e, f, g, h] = [v[at + 4]!, v[at + 5]!, v[at + 6]!, v[at + 7]!];
+  let a = v[at]!;
+  let b = v[at + 1]!;
+  let c = v[at + 2]!;
+  let d = v[at + 3]!;
+  let e = v[at + 4]!;
+  let f = v[at + 5]!;
+  let g = v[at + 6]!;
+  let h = v[at + 7]!;
   const whole = at + (n & ~7);
   for (let i = at + 8; i < whole; i += 8) {
     a = fround(a + v[i]!);
@@ -89,7 +101,8 @@ function neighbours32(v: Float32Array, at: number, n: number): number {
     g = fround(g + v[i + 6]!);
     h = fround(h + v[i + 7]!);
   }
-  const [first, second] = [fround(fround(a + b) + fround(c + d)), fround(fround(e + f) + fround(g + h))];
+  const first = fround(fround(a + b) + fround(c + d));
+  const second = fround(fround(e + f) + fround(g + h));
   return onwards32(v, whole, end, fround(first + second));
 }
 
