@@ -23,6 +23,13 @@ export interface Unique<D extends DType> {
   readonly counts: Tensor<'i32'>;
 }
 
+/** Asking for a module again takes longer than most of what these ops do, so what was loaded is kept. */
+let loaded: typeof Waiting | null = null;
+const load = async (): Promise<typeof Waiting> => {
+  loaded = await import('./waiting.ts');
+  return loaded;
+};
+
 export abstract class Dynamic<D extends DType = DType> extends Network<D> {
   /**
    * The positions of elements that are not zero: one tensor of indices for each axis, in row-major order. Waits for their number.
@@ -100,7 +107,7 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
     const held = [this as unknown as Tensor, ...others].map((t) => t.clone() as Tensor);
     const made: Waiting.Made = { one: (node) => this.make(node), all: (nodes) => this.makeAll(nodes) };
     try {
-      return await run(await import('./waiting.ts'), made, held);
+      return await run(loaded ?? (await load()), made, held);
     } finally {
       for (const t of held) t.dispose();
     }
