@@ -8,16 +8,21 @@ import { within } from './test/support/time.ts';
 // Workers inherit this: the dynamic linker reads LD_LIBRARY_PATH when a process starts, and never again.
 Object.assign(process.env, softwareGpu().dawn);
 
+const every = ['{src,test}/**/*.test.ts'];
+/** Small pieces that keep no state. */
+const units = 'src/{base,kernel,graph,devices,io}/**/*.test.ts';
 /**
- * Files with a process of their own: they measure its memory or its time, start, kill and watch processes, drive a browser, or change
- * what a process has only once. All others share a process with those before them, so that what they import is loaded once.
+ * Files with a process of their own: they measure its memory or its time, wait for the collector, start, kill and watch processes,
+ * drive a browser, or change what a process has only once. All others share a process with those before them, so that what they
+ * import is loaded once.
  */
 const alone = [
   'test/{browser,gpu,memory,package,profile,recovery,studio,support,tfjs,types}/**/*.test.ts',
   'test/batch/{kills,transport}.test.ts',
   'test/core/{bounded,host-cost,lifetime,planning,turns}.test.ts',
+  'test/compute/names.test.ts',
   'test/field/page.test.ts',
-  'test/governor/isolation.test.ts',
+  'test/governor/{isolation,memory}.test.ts',
   'test/webgpu/{browser,life}.test.ts',
   'src/cli/forge/sessions.test.ts',
   'src/forge/explain/command.test.ts',
@@ -58,10 +63,8 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      {
-        extends: true,
-        test: { name: 'together', include: ['{src,test}/**/*.test.ts'], exclude: alone, isolate: false },
-      },
+      { extends: true, test: { name: 'together', include: every, exclude: [...alone, units], isolate: false } },
+      { extends: true, test: { name: 'units', include: [units], isolate: false } },
     ],
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/support/built.mjs',

@@ -226,11 +226,10 @@ const itemMs = 0.0002;
 const fair = (count: number, listMs: number, loopMs: number): boolean =>
   loopMs >= noise * (listMs - callMs - count * itemMs);
 
-export async function lists(options: ListsOptions, only?: string): Promise<Row[]> {
+export async function lists(options: ListsOptions): Promise<Row[]> {
   const rt = await createRuntime({ devices: [options.device], routing: { mode: 'off' } });
   const rows: Row[] = [];
   for (const [name, make] of Object.entries(cases)) {
-    if (only && !name.includes(only)) continue;
     for (const dtype of options.dtypes) {
       const found: { readonly bytes: number; readonly count: number; readonly ratio: number; readonly met: boolean }[] =
         [];

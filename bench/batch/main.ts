@@ -1,6 +1,9 @@
 // npm run bench -- batch: the use cases of gpuforge/batch and the queue, measured on this machine.
 //
-//   --only A,queue    some of it: A, C, queue
+//   --only A,queue    some of it: A, C, queue, lists
+//   --device webgpu   (lists) where they run; default cpu
+//   --dtypes f32,u8   (lists) default f32
+//   --time cpu        (lists) CPU time of this process instead of wall time: for machines that have other work to do
 //   --json FILE       default bench/results/batch-cpu.json
 //
 // What needs a GPU (use case B, products, overlap) is bench/gpu/batch.ts: npm run bench -- --gpu builds it into dist/gpu/batch.mjs.
@@ -10,12 +13,25 @@ import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { type Row, show } from '../compute/report.ts';
 import { lattices, memory } from './cases.ts';
+import { type ListsOptions, lists } from './lists.ts';
 import { queue } from './queue.ts';
 
 const args = process.argv.slice(2);
 const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
 const only = option('--only')?.split(',');
-const parts: Readonly<Record<string, () => Promise<Row[]>>> = { A: lattices, C: memory, queue };
+const ofLists = (): ListsOptions => ({
+  device: (option('--device') ?? 'cpu') as ListsOptions['device'],
+  dtypes: (option('--dtypes') ?? 'f32').split(',') as unknown as ListsOptions['dtypes'],
+  time: option('--time') === 'cpu' ? 'cpu' : 'wall',
+  mostBytes: 48 << 20,
+  rounds: 7,
+});
+const parts: Readonly<Record<string, () => Promise<Row[]>>> = {
+  A: lattices,
+  C: memory,
+  queue,
+  lists: () => lists(ofLists()),
+};
 
 const load = loadavg()[0]!;
 console.log(

@@ -103,7 +103,23 @@ export const oddWorks: Readonly<Record<string, Work>> = {
       return () => x.sort();
     },
   },
+  f64sortwide: {
+    title: 'sort of 1M f64 that do not fit f32',
+    make: (rt) => {
+      const x = row(rt, million).cast('f64').mul(Math.PI).compute();
+      return () => x.sort();
+    },
+  },
+  i64sort: {
+    title: 'sort of 1M i64 below 1M',
+    make: (rt) => {
+      const x = whole(rt, million, million).cast('i64').compute();
+      return () => x.sort();
+    },
+  },
+  u8sort: typed('sort of 1M u8', 'u8', (x) => x.sort()),
   i32sort: typed('sort of 1M i32', 'i32', (x) => x.sort()),
+  sort100: unary('sort of 100', 100, (x) => x.sort()),
   sort1000: unary('sort of 1,000', 1000, (x) => x.sort()),
   sortcolumns: square('sort of columns of 1024²', 1024, (x) => x.sort(0)),
   argsortrows: square('argsort of rows of 1024²', 1024, (x) => x.argsort(1)),
@@ -112,6 +128,7 @@ export const oddWorks: Readonly<Record<string, Work>> = {
     return s.slice([[million / 2 - 1, million / 2 + 1]]).mean();
   }),
   topk: unary('largest 10 of 1M', million, (x) => x.topk(10).values),
+  topkrows: square('largest 10 of each row of 1024²', 1024, (x) => x.topk(10).values),
   einsumouter: {
     title: "einsum 'i,j->ij' of 1024",
     make: (rt) => {
@@ -207,6 +224,13 @@ export const oddWorks: Readonly<Record<string, Work>> = {
     make: (rt) => {
       const x = row(rt, million);
       return async () => (await x.greater(0.9).nonzero())[0]!;
+    },
+  },
+  nonzerohalf: {
+    title: 'positions of 1M that are above 0',
+    make: (rt) => {
+      const x = row(rt, million);
+      return async () => (await x.greater(0).nonzero())[0]!;
     },
   },
   fft: unary('rfft of 64k, real parts', 65_536, (x) => x.rfft().real),

@@ -37,5 +37,11 @@ export const layerKinds = kindTable({
       Object.values(v as object).every((t) => t === undefined || isText(t)),
     words: 'an object of texts such as process.env',
   },
+  whole: { is: (v) => Number.isSafeInteger(v) && (v as number) >= 0, words: 'a whole number from 0 on' },
+  // Longer timers than this fire at once in JavaScript.
+  milliseconds: {
+    is: (v) => typeof v === 'number' && v > 0 && v < 2 ** 31,
+    words: 'a number of milliseconds above 0, up to 2147483647',
+  },
   path: { is: (v) => isText(v) || v instanceof URL, words: 'a path or a file: URL' },
 });

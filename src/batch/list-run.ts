@@ -26,6 +26,9 @@ type Run = <T>(body: () => T) => T;
 
 const outside: Run = (body) => body();
 
+/** From this size on, operands and result of an item are not packed for WebGPU: all are on their way at once instead. */
+const apartBytes = 4 << 20;
+
 /** Not an async function: passing a promise on through one takes as long as a short batch. */
 export function runList<R>(
   runtime: Runtime,
@@ -76,6 +79,8 @@ class ListRun implements ChunkWork<Item> {
   readonly #plan: ListPlan;
   readonly #device: DeviceId | undefined;
   readonly #host: boolean;
+  /** Its memory is mapped to be read: what is packed is copied twice more on the way. */
+  readonly #mapped: boolean;
   readonly #moved: BatchReport['moved'][number][] = [];
   #where: DeviceId | null = null;
   /** Where the last tensors were computed, done or not. */
@@ -100,6 +105,7 @@ class ListRun implements ChunkWork<Item> {
     this.sizer = this.#plan.sizer;
     this.#device = this.#plan.device;
     this.#host = this.#device === undefined ? fusedOf(runtime).host : runtime.device(this.#device).caps.host === true;
+    this.#mapped = this.#device?.startsWith('webgpu') ?? false;
     this.concurrency = settings.concurrency ?? (this.#host ? 1 : 2);
   }
 
@@ -186,8 +192,10 @@ class ListRun implements ChunkWork<Item> {
       };
       // Work of the CPU may move to a GPU, which is not read at once.
       const call = { runtime: this.#runtime, host: fusedOf(this.#runtime).host, run, ran };
-      const parts = partsOf(this.#op, at, this.#host);
-      const arrays = each(parts, (part) => this.#op.arrays(call, part));
+      const large = this.#mapped && this.#op.bytesOf(at[0]!) >= apartBytes;
+      const parts = large ? at.map((i) => [i]) : partsOf(this.#op, at, this.#host);
+      const one = (part: readonly number[]): Maybe<TypedArray[]> => this.#op.arrays(call, part);
+      const arrays = large ? (joined(parts.map(one)) as Promise<TypedArray[]>) : each(parts, one);
       this.#launches += parts.length;
       if (this.#call.out === 'arrays') return arrays;
       const up = (list: readonly TypedArray[]): Tensor[] => this.#uploaded(list, at, run);

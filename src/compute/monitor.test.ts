@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
-import type { LeakReport, Runtime } from '../index.ts';
+import { ArgumentError, type LeakReport, type Runtime } from '../index.ts';
 import { Profiler } from '../profile/index.ts';
 import type { OpenRuntime } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
@@ -201,6 +201,9 @@ describe('the performance monitor', () => {
     expect(gpu.monitor.logger.size).toBe(3);
     stop();
     expect(clock.timers).toBe(0);
+    // A timer would take these for 1 ms.
+    for (const everyMs of [Number.NaN, 0, -1, 2 ** 31, Number.POSITIVE_INFINITY])
+      expect(() => gpu.monitor.start(everyMs)).toThrow(ArgumentError);
   });
 
   it('tells a step in latency of real work', async () => {

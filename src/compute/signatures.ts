@@ -89,7 +89,7 @@ export const monitorSignatures: Table = {
   logMetrics: 'metrics:metrics',
   onMetrics: 'listener:function',
   noteRequest: 'hit:flag',
-  start: 'everyMs:number?',
+  start: 'everyMs:milliseconds?',
 };
 export const monitorMakers: Table = {
   getInstance: one(monitor),

@@ -73,7 +73,7 @@ const bins = 32;
 /** Latencies in 32 bins from 0 to two periods; what is longer is in the last one. */
 export const latencyHistogram = checked(
   'latencyHistogram',
-  'latencies:amounts periodMs:number',
+  'latencies:amounts periodMs:milliseconds',
   (latencies: Iterable<number>, periodMs: number): number[] => {
     const histogram = new Array<number>(bins).fill(0);
     for (const latency of latencies) histogram[binOf(latency, periodMs)]!++;
@@ -99,7 +99,7 @@ export async function runLoop(
   const most = options.ticks ?? Number.POSITIVE_INFINITY;
   const latencies = new Series();
   const lateness = new Series();
-  const histogram = latencyHistogram([], period);
+  const histogram = new Array<number>(bins).fill(0);
   let last: Float32Array = new Float32Array(motorDim);
   let [missed, tick, done] = [0, 0, 0];
   let ended: LoopReport['ended'] = 'ticks';

@@ -46,7 +46,7 @@ export const fieldSignatures: Readonly<Record<string, string>> = {
   autosave: 'options:{folder:text!,every:number,keep:number,onError:function}|null',
   restore: 'async snapshot:snapshot',
   save: 'async file:text',
-  reset: 'async seed:number?',
+  reset: 'async seed:whole?',
 };
 
 export const fieldMakers: Readonly<Record<string, string>> = {
@@ -58,7 +58,7 @@ export const patternOptions =
   "options:{runtime:runtime!,device:text!,capacity:number,replace:'oldest'|'weakest',shape:numbers}";
 
 export const patternSignatures: Readonly<Record<string, string>> = {
-  advance: 'cycles:number?',
+  advance: 'cycles:whole?',
   add: 'pattern:tensor context:arrayLike score:number?',
   find: 'context:arrayLike options:{k:number,fieldState:arrayLike}?',
   dispose: '',

@@ -22,9 +22,10 @@ import { locations } from './whereabouts.ts';
 
 /** Programs kept: those used last, and at most as many again. */
 const maxPrograms = 2048;
-/** Runs after which it is known whether values that a program keeps are used, and how many bytes are worth asking. */
+/** Runs after which it is known whether values that a program keeps are used. */
 const trialRuns = 3;
-const manyBytes = 1 << 20;
+/** How many bytes are worth asking. The host's memory is new each time until something is freed: the system clears it, and no cache has it. */
+const manyBytes = ({ caps }: Place): number => (caps.host ? 64 << 10 : 1 << 20);
 
 export class Programs {
   readonly #places: readonly Place[];
@@ -140,9 +141,10 @@ export class Programs {
    * they are temporaries: if the program's next runs find that none of them was used, it is planned anew without them, so that a product
    * and what follows it are one step again and memory does not fill with what nobody reads.
    */
-  keptSpares({ plan, entry }: Executable): void {
+  keptSpares({ plan, place, entry }: Executable): void {
     const { spares } = entry;
-    if (spares.used || plan.kept.reduce((n, k) => n + plan.made[k.buffer - plan.leaves]!.bytes, 0) < manyBytes) return;
+    const bytes = plan.kept.reduce((n, k) => n + plan.made[k.buffer - plan.leaves]!.bytes, 0);
+    if (spares.used || bytes < manyBytes(place)) return;
     if (++spares.runs < trialRuns) return;
     spares.dropped = true;
     entry.plans.length = 0;

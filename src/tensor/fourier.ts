@@ -1,6 +1,7 @@
 // Discrete Fourier transforms of one axis, of any length. A complex value is a pair of tensors.
 //
-// A length that has a divisor of at most `largest` is split (Cooley and Tukey, 1965): products with small matrices, which
+// Where every device has a transform of its own (the `fourier` routine), lengths of small prime factors go there. Otherwise:
+// a length that has a divisor of at most `largest` is split (Cooley and Tukey, 1965): products with small matrices, which
 // every device does well. A longer prime becomes a convolution of a power of two (Bluestein, 1970). The matrices and the other
 // roots of unity are tables that a runtime keeps (roots.ts).
 

@@ -135,6 +135,31 @@ describe('workers that are killed', () => {
 });
 
 describe('the commands', () => {
+  it('worker: told to stop it ends, also when Redis is gone; a device that is not there is one error', async (context) => {
+    if (noRedis !== null) context.skip(noRedis);
+    const own = await startRedis();
+    const start = (...more: string[]): { child: ChildProcess; text: () => string; ended: Promise<unknown> } => {
+      const child = spawn(process.execPath, [cli, 'worker', '--redis', own.url, '--ops', ops, ...more]);
+      processes.add(child);
+      let text = '';
+      for (const s of [child.stdout, child.stderr])
+        s.on('data', (d) => {
+          text += d;
+        });
+      const ended = new Promise((resolve) => child.once('exit', resolve)).finally(() => processes.delete(child));
+      return { child, text: () => text, ended };
+    };
+    const wrong = start('--device', 'tpu');
+    expect(await wrong.ended).toBe(1);
+    expect(wrong.text()).toMatch(/^gpuforge: .*there is no device 'tpu'\n +fix: .*cuda, webgpu, cpu.*\n$/);
+    const worker = start();
+    while (!worker.text().includes('Ctrl+C')) await new Promise((resolve) => setTimeout(resolve, 20));
+    await own.stop();
+    worker.child.kill('SIGINT');
+    expect(await worker.ended).toBe(0);
+    expect(worker.text()).toContain('stopped: 0 chunks done');
+  }, 60_000);
+
   it('jobs: list, show, cancel, remove, and what is no job', async (context) => {
     if (noRedis !== null) context.skip(noRedis);
     await startWorker(2);

@@ -267,6 +267,11 @@ describe('random lists equal the loop over their items', () => {
     if (!rt) return context.skip('no WebGPU device');
     await compare(rt, all ? 1000 : 4, narrow);
     await compareProducts(rt, all ? 200 : 2, 12);
+    // Large ones are not packed.
+    const large = [0, 1, 2, 3].map((i) => Uint32Array.from({ length: 400_000 }, (_, k) => i * k));
+    const mixed = await batchXor(large, Uint32Array.of(0xffff0001), { runtime: rt });
+    expect(mixed.report.launches).toBe(4);
+    for (const [i, m] of mixed.entries()) expect(m).toEqual(large[i]!.map((v) => v ^ 0xffff0001));
     await rt.close();
   }, 3_600_000);
 });

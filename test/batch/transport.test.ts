@@ -41,7 +41,7 @@ let prefixes = 0;
 
 const kinds: readonly [string, () => Promise<Transport>][] = [
   ['local', async () => localTransport({ backoffMs: [1] })],
-  ['redis', () => openTransport(redis!.url, { prefix: `t${prefixes++}`, lockMs: 2000, checkMs: 500 })],
+  ['redis', () => openTransport(redis!.url, { prefix: `t${prefixes++}`, lockMs: within(1000), checkMs: 500 })],
 ];
 
 async function values(job: { results(): AsyncIterable<unknown> }): Promise<unknown[]> {
@@ -581,6 +581,23 @@ describe('ids and addresses', () => {
     const error = await openTransport('redis://127.0.0.1:1').catch((e: unknown) => e);
     expect(error).toMatchObject({ code: 'NO_REDIS', message: expect.stringMatching(/127\.0\.0\.1:1.*ECONNREFUSED/) });
   }, 60_000);
+  it('a Redis that wants a password says so, and refuses a wrong one', async (context) => {
+    if (noRedis !== null) context.skip(noRedis);
+    const own = await startRedis('sesame');
+    const at = own.url.replace('redis://', '');
+    const open = (who: string) => openTransport(`redis://${who}${at}`).catch((e: unknown) => e);
+    expect(await open('')).toMatchObject({
+      code: 'REDIS_PASSWORD',
+      message: expect.stringContaining('wants a password'),
+    });
+    for (const who of [':wrong@', 'nobody:sesame@'])
+      expect(await open(who)).toMatchObject({
+        code: 'REDIS_PASSWORD',
+        message: expect.stringMatching(/^(?!.*wrong).*refuses the user or password/),
+      });
+    await ((await open(':sesame@')) as Transport).close();
+    await own.stop();
+  }, 60_000);
   it('http data is read by range and checked', async () => {
     const { createServer } = await import('node:http');
     const bytes = Uint8Array.from({ length: 100 }, (_, i) => i);
@@ -599,6 +616,18 @@ describe('ids and addresses', () => {
     server.close();
   });
 });
+
+it('Redis is gone for good: what is closed ends all the same', async (context) => {
+  if (noRedis !== null) context.skip(noRedis);
+  const own = await startRedis();
+  const transport = await openTransport(own.url, { lockMs: 1000, checkMs: 300 });
+  await transport.worker(handlerOf({ ops: {} }), cpu);
+  await transport.submit({ op: 'nobody', needs: 'gpu:cuda' }, params(1));
+  await own.stop();
+  const start = performance.now();
+  await transport.close();
+  expect(performance.now() - start).toBeLessThan(within(12_000));
+}, 60_000);
 
 it('Redis killed and restarted: nothing that was accepted is lost, nothing is committed twice', async (context) => {
   if (noRedis !== null) context.skip(noRedis);

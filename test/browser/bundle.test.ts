@@ -80,8 +80,8 @@ describe('a bundle for browsers', () => {
     const more = [...cpu].filter((c) => !webgpu.has(c));
     console.log(`gzip: core ${shown(core)}, core and WebGPU ${shown(webgpu)}, the CPU device on top ${shown(more)}`);
     expect(gzip(core)).toBeGreaterThan(10_000);
-    expect(gzip(core)).toBeLessThanOrEqual(128_500);
-    expect(gzip(webgpu)).toBeLessThanOrEqual(161_000);
+    expect(gzip(core)).toBeLessThanOrEqual(130_000);
+    expect(gzip(webgpu)).toBeLessThanOrEqual(162_500);
     expect(webgpu.size).toBeLessThanOrEqual(7);
   });
 
@@ -90,8 +90,9 @@ describe('a bundle for browsers', () => {
     for (const c of webgpu) more.delete(c);
     console.log(`gzip: fetched on top where the adapter is a GPU ${shown(more)}`);
     expect(gzip(more)).toBeGreaterThan(5_000);
-    expect(gzip(more)).toBeLessThanOrEqual(16_000);
-    expect(more.size).toBeLessThanOrEqual(3);
+    expect(gzip(more)).toBeLessThanOrEqual(17_000);
+    // Selections are a file of their own: pages without a GPU load them alone.
+    expect(more.size).toBeLessThanOrEqual(4);
   });
 
   it('keeps sorts and selections for GPUs apart, too', () => {
@@ -167,17 +168,17 @@ describe('a page in headless Chromium', () => {
     }
   }
 
-  it('computes one op on WebGPU for at most 161 KB', { timeout: within(20_000) }, async () => {
+  it('computes one op on WebGPU for at most 162.5 KB', { timeout: within(20_000) }, async () => {
     const list = await fetched("{ devices: ['webgpu'] }");
     console.log(`gzip: WebGPU opened and one op computed ${shown(list)}`);
     expect(gzip(list)).toBeGreaterThan(100_000);
-    expect(gzip(list)).toBeLessThanOrEqual(161_000);
+    expect(gzip(list)).toBeLessThanOrEqual(162_500);
   });
 
-  it('computes one op with every device open for at most 229 KB', { timeout: within(20_000) }, async () => {
+  it('computes one op with every device open for at most 241 KB', { timeout: within(20_000) }, async () => {
     const list = await fetched('');
     console.log(`gzip: all devices opened and measured, one op computed ${shown(list)}`);
-    expect(gzip(list)).toBeLessThanOrEqual(229_000);
-    expect(list.length).toBeLessThanOrEqual(11);
+    expect(gzip(list)).toBeLessThanOrEqual(241_000);
+    expect(list.length).toBeLessThanOrEqual(12);
   });
 });

@@ -89,7 +89,7 @@ describe.each(machines)('spans on %s', (device, options) => {
     await rt.spans('detailed');
     const shares: number[] = [];
     // The machine may be busy with something else: a span never takes longer than it took, but the loop may.
-    for (let attempt = 0; attempt < 5; attempt++) {
+    for (let attempt = 0; attempt < 25; attempt++) {
       await rt.flush();
       spans.length = 0;
       const start = performance.now();
@@ -98,7 +98,7 @@ describe.each(machines)('spans on %s', (device, options) => {
       const wall = performance.now() - start;
       expect(spans.length).toBe(60 * f.kernels.length);
       shares.push(spans.reduce((sum, s) => sum + s.end - s.start, 0) / wall);
-      if (shares.at(-1)! > 0.95) break;
+      if (shares.at(-1)! > 0.9) break;
     }
     expect(Math.max(...shares)).toBeGreaterThan(0.9);
     expect(Math.max(...shares)).toBeLessThan(1.05);

@@ -17,6 +17,7 @@ import {
   GPUBrainFactory,
   GPUPatternLibrary,
   OptimizationChecker,
+  PatternLibrary,
   quickPerformanceTest,
   quickTest,
   runBenchmark,
@@ -25,7 +26,7 @@ import {
 import { layoutOf } from '../../src/field/layout.ts';
 import { type LoopClock, type LoopOptions, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
 import { resolveSettings, settingNames, settingRows, variableOf } from '../../src/field/settings.ts';
-import { createRuntime, DeviceUnavailable, DisposedError, type Runtime } from '../../src/index.ts';
+import { ArgumentError, createRuntime, DeviceUnavailable, DisposedError, type Runtime } from '../../src/index.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 
 afterAll(closeAll);
@@ -131,6 +132,21 @@ describe('a loop', () => {
     await expect(field.loop({ hz: 10, source: () => new Float32Array(9), sink: () => {} })).rejects.toThrow(
       FieldInputError,
     );
+  });
+});
+
+describe('numbers that make no sense are refused:', () => {
+  it('seeds of reset, ages of patterns, periods of histograms', async () => {
+    await using field = await make();
+    const library = new PatternLibrary({ runtime: field.runtime, device: 'cpu' });
+    for (const wrong of [Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY]) {
+      await expect(field.reset(wrong)).rejects.toThrow(ArgumentError);
+      expect(() => library.advance(wrong)).toThrow(ArgumentError);
+    }
+    for (const wrong of [Number.NaN, -1, 0, Number.POSITIVE_INFINITY])
+      expect(() => latencyHistogram([1], wrong)).toThrow(ArgumentError);
+    expect(field.seed).toBe(0);
+    library.dispose();
   });
 });
 

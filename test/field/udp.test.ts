@@ -133,5 +133,9 @@ describe('sensors as datagrams', () => {
       code: 'FIELD_CONFIG',
       message: expect.stringMatching(/no\.such\.host\.invalid could not be sent/),
     });
+    const closed = new SensorSender({ port: 1 });
+    await expect(closed.send(new Float32Array(1025))).rejects.toThrow(/1025 values, of at most 1024/);
+    await closed.close();
+    await expect(closed.send([1])).rejects.toThrow(/the sender was closed/);
   });
 });

@@ -1,7 +1,7 @@
 // The wire protocol: frames however they are cut, every error by its number, and a server that random bytes do not harm.
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createField } from '../../src/field/index.ts';
 import {
   decodeError,
@@ -24,7 +24,7 @@ import {
 } from '../../src/field/wire/index.ts';
 import { ArgumentError, turn } from '../../src/index.ts';
 import { all } from '../support/extent.ts';
-import { sleep, within } from '../support/time.ts';
+import { within } from '../support/time.ts';
 import { closeAll, runtimeOf } from './devices.ts';
 
 const rt = await runtimeOf('cpu');
@@ -232,35 +232,60 @@ describe('the server', () => {
     slow.socket.destroy();
   });
 
-  it('closes a connection that does not shake hands, or stops within a frame', async () => {
-    const server = await serve({ receiveMs: 1000, connections: 1 });
-    const stranger = await Raw.open(server.port);
-    expect(await stranger.errorCode()).toBe(errorCodes.handshakeRequired);
-    await stranger.gone();
-    // There is room again.
-    const other = await Raw.open(server.port);
-    other.socket.write(hello());
-    expect((await other.next())?.type).toBe('handshake');
-    await sleep(1200);
-    other.socket.write(encodeFrame('ping', 5, new Uint8Array(0)));
-    expect((await other.next())?.type).toBe('ping');
-    other.socket.write(sensors([1]).slice(0, headerBytes + 2));
-    expect(await other.errorCode()).toBe(errorCodes.cutShort);
-    await other.gone();
-  });
+  describe('whose time is steered', () => {
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+    /** Sends something, and waits until the server has read it. */
+    async function deliver(server: FieldServer, raw: Raw, bytes: Uint8Array): Promise<void> {
+      const read = (): number => server.view().connections.bytesIn;
+      const wanted = read() + bytes.length;
+      raw.socket.write(bytes);
+      while (read() < wanted) await turn();
+    }
+    /** The last words of a connection, which is closed a moment after them. */
+    async function ends(raw: Raw): Promise<number | null> {
+      const code = await raw.errorCode();
+      vi.advanceTimersByTime(200);
+      await raw.gone();
+      return code;
+    }
 
-  it('gives a frame its time from the first byte on, however slowly the others come', async () => {
-    const server = await serve({ receiveMs: 1000 });
-    const raw = await Raw.open(server.port);
-    raw.socket.write(hello());
-    expect((await raw.next())?.type).toBe('handshake');
-    const frame = sensors(new Array(1000).fill(0));
-    let at = 0;
-    const dripping = setInterval(() => raw.socket.write(frame.slice(at, ++at)), 10);
-    expect(await raw.errorCode()).toBe(errorCodes.cutShort);
-    await raw.gone();
-    clearInterval(dripping);
-    expect(at).toBeLessThan(frame.length);
+    it('closes a connection that does not shake hands, or stops within a frame', async () => {
+      const server = await serve({ receiveMs: 1000, connections: 1 });
+      const stranger = await Raw.open(server.port);
+      while (server.connections === 0) await turn();
+      vi.advanceTimersByTime(1001);
+      expect(await ends(stranger)).toBe(errorCodes.handshakeRequired);
+      while (server.connections > 0) await turn();
+      // There is room again.
+      const other = await Raw.open(server.port);
+      other.socket.write(hello());
+      expect((await other.next())?.type).toBe('handshake');
+      vi.advanceTimersByTime(1200);
+      other.socket.write(encodeFrame('ping', 5, new Uint8Array(0)));
+      expect((await other.next())?.type).toBe('ping');
+      await deliver(server, other, sensors([1]).slice(0, headerBytes + 2));
+      vi.advanceTimersByTime(1001);
+      expect(await ends(other)).toBe(errorCodes.cutShort);
+    });
+
+    it('gives a frame its time from the first byte on, however slowly the others come', async () => {
+      const server = await serve({ receiveMs: 1000 });
+      const raw = await Raw.open(server.port);
+      raw.socket.write(hello());
+      expect((await raw.next())?.type).toBe('handshake');
+      const frame = sensors(new Array(1000).fill(0));
+      for (let at = 0; at < 10; at++) {
+        await deliver(server, raw, frame.slice(at, at + 1));
+        expect(raw.frames).toEqual([]);
+        vi.advanceTimersByTime(101);
+      }
+      expect(await ends(raw)).toBe(errorCodes.cutShort);
+    });
   });
 
   it('says which port it cannot have', async () => {

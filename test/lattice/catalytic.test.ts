@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type Borrowed, createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
+import { Aborted, type Borrowed, createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { gfInverse, gfMul, Lattice } from '../../src/lattice/index.ts';
 import { all } from '../support/extent.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
@@ -171,6 +171,16 @@ describe('large walks', () => {
     const aux = await l.auxiliary();
     expect(aux.reduce((sum, t) => sum + 4 * t.size, 0)).toBe(10 * 2 ** 20);
     await five.dispose();
+  });
+
+  it('counts for as long as it takes, and ends when it is told to', async () => {
+    const l = new Lattice({ dimensions: 1, size: 3, runtime: await runtimeOf('cpu'), device: 'cpu' });
+    const end = new AbortController();
+    setTimeout(() => end.abort(), 20);
+    // Without the signal this would take days.
+    await expect(l.countWalks(0, 1, 2 ** 40, { signal: end.signal })).rejects.toThrow(Aborted);
+    expect(await l.countWalks(0, 1, 127)).toBe(2n ** 63n);
+    await l.dispose();
   });
 
   it('are refused where the memory is too small, naming the bytes that are needed', async () => {

@@ -51,7 +51,7 @@ describe.each(machines)('on %s', (device, options) => {
     await f(x).data();
     const shares: number[] = [];
     // The machine may be busy with something else: a kernel never takes longer than it took, but the loop may.
-    for (let attempt = 0; attempt < 5; attempt++) {
+    for (let attempt = 0; attempt < 25; attempt++) {
       const profiler = await profiled(rt, { detailed: true });
       await rt.flush();
       const start = performance.now();
@@ -66,7 +66,7 @@ describe.each(machines)('on %s', (device, options) => {
       for (const s of summaries) expect(s).toMatchObject({ count: 60, measured: 60, device });
       expect(machine.devices.find((d) => d.id === device)!.clockErrorUs).not.toBe(null);
       shares.push(summaries.reduce((sum, s) => sum + 60 * s.mean!, 0) / wall);
-      if (shares.at(-1)! > 0.95) break;
+      if (shares.at(-1)! > 0.9) break;
     }
     expect(Math.max(...shares)).toBeGreaterThan(0.9);
     expect(Math.max(...shares)).toBeLessThan(1.05);

@@ -256,8 +256,10 @@ describe('the page', () => {
     );
     const page = await open(profileOf({ entries, kernels }), 'large');
     expect(await page.locator('#timeline .bar').textContent()).toContain('100,000 events');
+    const wanted = 50 / within(1);
     const rates: number[] = [];
-    for (let attempt = 0; attempt < 4; attempt++) {
+    // The machine may be busy with something else.
+    for (let attempt = 0; attempt < 10 && !(Math.max(...rates) >= wanted); attempt++) {
       const rate = await page.evaluate(async () => {
         const canvas = document.querySelector<HTMLCanvasElement>('#timeline canvas')!;
         const drawn = (): number => Number(canvas.dataset.frames);
@@ -272,10 +274,9 @@ describe('the page', () => {
         return (1000 * (drawn() - before)) / (performance.now() - start);
       });
       rates.push(rate);
-      if (rate >= 50) break;
     }
     console.log(`panning 100,000 events: ${Math.max(...rates).toFixed(0)} frames a second`);
-    expect(Math.max(...rates)).toBeGreaterThanOrEqual(50 / (within(1) === 1 ? 1 : 5));
+    expect(Math.max(...rates)).toBeGreaterThanOrEqual(wanted);
     await page.close();
   });
 

@@ -35,20 +35,23 @@ const answers = (port: number): Promise<boolean> =>
     socket.once('connect', () => socket.write('PING\r\n'));
     socket.once('data', (data) => {
       socket.destroy();
-      resolve(data.toString().startsWith('+PONG'));
+      // One that wants a password answers too.
+      resolve(/^(\+PONG|-NOAUTH)/.test(data.toString()));
     });
     socket.once('error', () => resolve(false));
     socket.once('close', () => resolve(false));
   });
 
-export async function startRedis(): Promise<TestRedis> {
+/** `password`: that whoever connects has to give. */
+export async function startRedis(password?: string): Promise<TestRedis> {
   const folder = mkdtempSync(join(tmpdir(), 'gpuforge-redis-'));
   const port = await freePort();
   let child: ChildProcess | null = null;
   const start = async (): Promise<void> => {
     const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', ''];
     const durable = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--maxmemory-policy', 'noeviction'];
-    child = spawn('redis-server', [...settings, ...durable], { stdio: 'ignore' });
+    const secret = password === undefined ? [] : ['--requirepass', password];
+    child = spawn('redis-server', [...settings, ...durable, ...secret], { stdio: 'ignore' });
     for (const end = Date.now() + 30_000; Date.now() < end; ) {
       if (await answers(port)) return;
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -76,8 +76,11 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const message = (error instanceof Error ? error.message : String(error)).replace(/^gpuforge worker: /, '');
-  const answer: Answer = { kind: 'refused', message, fix: error instanceof ForgeError ? error.fix : null };
+  const known = error instanceof ForgeError ? error : null;
+  const text = error instanceof Error ? error.message : String(error);
+  // What helps is in the text of known errors too.
+  const message = (known ? text.split('\n')[0]! : text).replace(/^gpuforge worker: /, '');
+  const answer: Answer = { kind: 'refused', message, fix: known?.fix ?? null };
   // Whoever started it tells why.
   process.send?.(answer, undefined, undefined, () => process.exit(1));
 });

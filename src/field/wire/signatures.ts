@@ -7,7 +7,6 @@ const isWhole = (v: unknown, least: number, most: number): boolean =>
   Number.isInteger(v) && (v as number) >= least && (v as number) <= most;
 /** What a handshake has room for. */
 const [mostWord, mostText] = [65_535, 255];
-const longestMs = 2 ** 31 - 1;
 
 export const wireKinds = {
   ...fieldKinds,
@@ -20,10 +19,6 @@ export const wireKinds = {
   shortText: {
     is: (v: unknown) => typeof v === 'string' && new TextEncoder().encode(v).length <= mostText,
     words: `a text of at most ${mostText} bytes`,
-  },
-  milliseconds: {
-    is: (v: unknown) => typeof v === 'number' && v > 0 && v <= longestMs,
-    words: `a number of milliseconds above 0, up to ${longestMs}`,
   },
   rate: {
     is: (v: unknown) => typeof v === 'number' && v > 0 && v < Number.POSITIVE_INFINITY,

@@ -10,7 +10,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { argumentsOf, checked, checkMethods } from '../../base/signatures.ts';
 import { FieldConfigError, FieldInputError } from '../errors.ts';
 import { inputLimit } from '../input.ts';
-import { decodeValues, encodeFrame, encodeValues, FrameReader } from './frames.ts';
+import { decodeValues, encodeFrame, encodeValues, FrameReader, mostValues } from './frames.ts';
 import { receiveSignature, senderOptions, senderSignatures, streamSignatures, wireKinds } from './signatures.ts';
 
 export interface SensorStreamOptions {
@@ -122,7 +122,13 @@ export class SensorSender implements AsyncDisposable {
     const frame = encodeFrame('sensors', this.#sequence, encodeValues(values));
     const { port, host } = this.#to;
     return new Promise((resolve, reject) => {
-      this.#socket.send(frame, port, host, (error) => (error ? reject(unsent(host, port, error)) : resolve()));
+      const refuse = (problem: string): void => reject(unsent(host, port, problem));
+      if (values.length > mostValues) return refuse(`it has ${values.length} values, of at most ${mostValues}`);
+      try {
+        this.#socket.send(frame, port, host, (error) => (error ? refuse(error.message) : resolve()));
+      } catch {
+        refuse('the sender was closed');
+      }
     });
   }
 
@@ -138,11 +144,11 @@ export class SensorSender implements AsyncDisposable {
 const takes = argumentsOf('SensorSender', senderOptions, wireKinds);
 checkMethods(SensorSender.prototype, senderSignatures, wireKinds);
 
-const unsent = (host: string, port: number, cause: Error): FieldConfigError =>
+const unsent = (host: string, port: number, why: string): FieldConfigError =>
   new FieldConfigError({
     where: 'SensorSender.send',
-    problem: `a datagram to port ${port} of ${host} could not be sent: ${cause.message}`,
-    fix: 'Give a host and a port that can be reached.',
+    problem: `a datagram to port ${port} of ${host} could not be sent: ${why}`,
+    fix: 'Use a sender that is open, a host and a port that can be reached, and fewer values.',
   });
 
 /** Whether a sequence number is the later one, by the shorter way around 2^32. */

@@ -14,17 +14,22 @@ const LONG_LINE = 4096;
 
 export function clean(source: string): string {
   const text = source.length > MOST ? source.slice(-MOST) : source;
-  return unwrapped(text.replaceAll('\r\n', '\n').split('\n').map(lastWritten))
+  const lines = text.replaceAll('\r\n', '\n').split('\n').map(lastWritten).map(withoutColours);
+  return unwrapped(lines)
     .map((line) =>
-      plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line)
-        .replace(LOST, '')
-        .replace(MARKS, '')
+      line
         .replaceAll('\u00a0', ' ')
         .replaceAll(/[\u2018\u2019]/g, "'")
         .trimEnd(),
     )
     .join('\n');
 }
+
+const withoutColours = (line: string): string =>
+  plainText(line.length > LONG_LINE ? `${line.slice(0, LONG_LINE / 2)} … ${line.slice(-LONG_LINE / 2)}` : line).replace(
+    LOST,
+    '',
+  );
 
 /** A progress bar rewrites its line; what was last on it is what the reader saw. */
 function lastWritten(line: string): string {
@@ -44,13 +49,15 @@ const TERMINAL = 79;
  * What was copied from a terminal is broken at its width, in the middle of words: no line is longer, and two in a row are as
  * long. Such lines are joined again; empty ones stay in their places.
  */
-function unwrapped(lines: string[]): string[] {
-  const width = lines.reduce((most, line) => Math.max(most, line.length), 0);
+function unwrapped(given: readonly string[]): readonly string[] {
+  const lines = given.map((line) => line.replace(MARKS, ''));
+  // A mark before the line took its place on the terminal too.
+  const width = given.reduce((most, line) => Math.max(most, line.length), 0);
   if (width < TERMINAL || width > 400) return lines;
   for (let i = 0; i < lines.length - 1; i++) {
     let end = i;
     while (
-      lines[end]!.length === width &&
+      given[end]!.length === width &&
       /^(?!.* {3}).*[\w ',.-]$/.test(lines[end]!) &&
       /^ ?[a-z\d]/.test(lines[end + 1] ?? '')
     )

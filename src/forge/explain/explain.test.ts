@@ -142,7 +142,7 @@ describe('texts that people really had', () => {
   // What each batch gave when it was collected: it may not fall. No pattern was written with them.
   it.each([
     ['unseen.txt', 0.77, 0.92],
-    ['unseen-platforms.txt', 0.86, 0.86],
+    ['unseen-platforms.txt', 0.87, 0.91],
   ] as const)('of the half that is only measured, %s, are answered as the bench says', (name, least, precise) => {
     const { recall, precision } = measure(readErrors(new URL(name, unseen)), (text) => explain(text));
     expect(recall).toBeGreaterThanOrEqual(least);
@@ -151,7 +151,7 @@ describe('texts that people really had', () => {
 
   it.each(Object.entries(mutations))('%s: have the same first answer', (name, mutate) => {
     const inLog = name === 'in the middle of a log';
-    const other = everyNth(collected, inLog ? 20 : 1).filter(({ accept, text }) => {
+    const other = everyNth(collected, inLog ? 40 : 3).filter(({ accept, text }) => {
       const got = codes(mutate(text))[0] ?? 'none';
       // What only the second look joins is not told in a log: silence is right there, another answer is not.
       return !accept.includes(got) && !(inLog && got === 'none' && isJoined(text));

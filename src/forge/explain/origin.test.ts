@@ -65,6 +65,29 @@ describe('a fix follows the text', () => {
       expect(commands(text, machines['m3-max']!)).not.toMatch(/nvidia|sudo|CUDA/);
   });
 
+  it('follows the interface, the vendor and the kind of package that a message names', () => {
+    const vaapi = commands(
+      '[AVHWDeviceContext @ 0x5600] Failed to initialise VAAPI connection: -1 (unknown libva error).',
+    );
+    expect(vaapi).toContain('vainfo');
+    expect(vaapi).not.toContain('NVIDIA_DRIVER_CAPABILITIES');
+    expect(
+      commands('C:\\x> [h264_qsv @ 0x1] Error initializing an internal MFX session: unsupported (-3)'),
+    ).not.toMatch(/vainfo|render/);
+    expect(commands('[h264_nvenc @ 0x1] No capable devices found')).toContain('NVIDIA_DRIVER_CAPABILITIES');
+    expect(commands('E: Unable to locate package rocm-hip-sdk')).toContain('amdgpu-install --uninstall');
+    expect(commands('Consult /var/lib/dkms/amdgpu/6.8.5/build/make.log for more information.')).toMatch(
+      /dkms\/amdgpu.*--no-dkms/s,
+    );
+    expect(commands('Error: no available backend found. ERR: [wasm] backend not found')).toContain(
+      'executionProviders',
+    );
+    const addon =
+      'Error: The specified module could not be found.\n\\\\?\\C:\\x\\node_modules\\tfjs-node-gpu\\lib\\tfjs_binding.node';
+    expect(commands(addon)).toMatch(/npm rebuild[\s\S]*Visual C\+\+/);
+    expect(commands(addon)).not.toContain('pip install');
+  });
+
   it('does not apply the facts of this machine to a text from another system', () => {
     const text =
       'A:\\ComfyUI\\python.exe: NVIDIA GeForce RTX 5070 Ti with CUDA capability sm_120 is not compatible with the current PyTorch installation.';

@@ -199,6 +199,7 @@ export function here(context: Context): string {
 
 /** Programs that exist on Linux only. */
 const LINUX_ONLY = new Set([
+  'amdgpu-install',
   'apt-get',
   'df',
   'dkms',
@@ -210,9 +211,14 @@ const LINUX_ONLY = new Set([
   'nvidia-ctk',
   'reboot',
   'rmmod',
+  'scontrol',
+  'sinfo',
+  'slurmd',
   'systemctl',
+  'uname',
   'update-initramfs',
   'usermod',
+  'vainfo',
 ]);
 const NOT_ON_MAC = new Set([...LINUX_ONLY, 'nvidia-smi', 'rocm-smi', 'xpu-smi', 'compute-sanitizer']);
 

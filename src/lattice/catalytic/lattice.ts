@@ -203,7 +203,7 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
     const where = 'countWalks';
     const dtype = walk.bits === 32 ? 'u32' : 'u64';
     const rt = await this.session.open(where);
-    const host = (): bigint => hostWalks(this.graph(where, walk.mask), walk);
+    const host = (): Promise<bigint> => hostWalks(this.graph(where, walk.mask), walk);
     if (!this.session.can(rt, [dtype])) {
       this.session.fellBack(where, this.device ?? 'auto', 'host', `no open device has ${dtype}`);
       return host();

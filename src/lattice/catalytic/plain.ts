@@ -1,6 +1,6 @@
 // Counting walks the plain way, in two arrays of its own: what the method in borrowed memory is compared with.
 
-import type { Runtime, Tensor } from '../../index.ts';
+import { aborted, type Runtime, type Tensor, turnIfDue } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
 import type { Grid } from '../grid.ts';
 import type { Mask } from '../mask.ts';
@@ -18,46 +18,67 @@ export interface PlainWalk {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Steps between two looks at the clock. */
+const stepsAtOnce = 64;
+
+/** Lets the event loop turn if it is due, and ends the work if its caller says so. */
+async function look({ signal }: PlainWalk): Promise<void> {
+  const due = turnIfDue(performance.now());
+  if (due) await due;
+  if (signal?.aborted) throw aborted('countWalks', signal);
+}
+
 /** On a device that has words of so many bits. */
-export async function deviceWalks(
-  rt: Runtime,
-  pinned: Pinned,
-  { grid, mask, source, target, length, bits, signal }: PlainWalk,
-): Promise<bigint> {
+export async function deviceWalks(rt: Runtime, pinned: Pinned, walk: PlainWalk): Promise<bigint> {
+  const { grid, mask, source, target, length, bits, signal } = walk;
   const dtype = bits === 32 ? 'u32' : 'u64';
   const { vertices, shape } = grid;
   const start = bits === 32 ? new Uint32Array(vertices) : new BigUint64Array(vertices);
   start[source] = bits === 32 ? 1 : 1n;
-  signal?.throwIfAborted();
-  const count = pinned(() => {
-    const free = freeTensor(rt, grid, mask);
-    const spread = (x: Tensor): Tensor => neighborSum(x as Tensor<typeof dtype>);
-    const step = free
-      ? rt.compile((x: Tensor, f: Tensor) => rt.where(f.notEqual(0), spread(x), 0).cast(dtype))
-      : rt.compile((x: Tensor) => spread(x));
-    const run = step as unknown as (...args: readonly Tensor[]) => Tensor;
-    let x: Tensor = rt.tensor(start, shape);
-    for (let i = 0; i < length; i++) {
-      const old = x;
-      x = free ? run(old, free) : run(old);
-      old.dispose();
+  const free = pinned(() => freeTensor(rt, grid, mask));
+  const spread = (x: Tensor): Tensor => neighborSum(x as Tensor<typeof dtype>);
+  const step = free
+    ? rt.compile((x: Tensor, f: Tensor) => rt.where(f.notEqual(0), spread(x), 0).cast(dtype))
+    : rt.compile((x: Tensor) => spread(x));
+  const run = step as unknown as (...args: readonly Tensor[]) => Tensor;
+  let x: Tensor = pinned(() => rt.tensor(start, shape));
+  try {
+    for (let done = 0; done < length; done += stepsAtOnce) {
+      await look(walk);
+      const more = Math.min(stepsAtOnce, length - done);
+      x = pinned(() => {
+        let at = x;
+        for (let i = 0; i < more; i++) {
+          const old = at;
+          at = free ? run(old, free) : run(old);
+          old.dispose();
+        }
+        return at;
+      });
     }
+    const all = x;
+    x = pinned(() =>
+      all
+        .reshape([vertices])
+        .slice([[target, target + 1]])
+        .compute(),
+    );
+    all.dispose();
+    const [value] = await x.data({ signal });
+    return BigInt(value as number | bigint);
+  } finally {
+    x.dispose();
+    free?.dispose();
     step.dispose();
-    return x
-      .reshape([vertices])
-      .slice([[target, target + 1]])
-      .compute();
-  });
-  const [value] = await count.data({ signal });
-  count.dispose();
-  return BigInt(value!);
+  }
 }
 
 /** Along the rows of the lattice, on the host. */
-export function hostWalks({ offsets, neighbors, vertices }: Adjacency, walk: PlainWalk): bigint {
+export async function hostWalks({ offsets, neighbors, vertices }: Adjacency, walk: PlainWalk): Promise<bigint> {
   let x = new BigUint64Array(vertices);
   x[walk.source] = 1n;
   for (let i = 0; i < walk.length; i++) {
+    if (i % stepsAtOnce === 0) await look(walk);
     const from = x;
     x = new BigUint64Array(vertices).map((_, v) => {
       let sum = 0n;

@@ -283,7 +283,7 @@ const sortCheck = (type: DType, length: 'short' | 'long'): Check =>
       }
     },
     type,
-    type !== 'f32' && (length === 'long' ? type !== 'u8' : type !== 'i32' && type !== 'bool'),
+    type !== 'f32' && !(length === 'long' && type === 'u8'),
   );
 
 const sorts: Check[] = (['f32', 'i32', 'u32', 'u8', 'bool', 'f16'] as const).flatMap((type) => [

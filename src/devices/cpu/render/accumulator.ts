@@ -194,15 +194,15 @@ export class State {
     const { form } = this;
     const em = this.#em;
     em.inStep([value], s);
+    if (form.kind === 'extreme') {
+      this.#takeExtreme(value, s);
+      return;
+    }
     this.#values.forEach((acc, p) => {
       const v = em.temp();
       if (form.lane) em.vec(value, p, s);
       else em.mask(value, p, 8, s);
       s.code.set(v);
-      if (form.kind === 'extreme') {
-        this.#notesOf(p).step(s.code, acc, v);
-        return;
-      }
       if (form.kind !== 'arg') {
         combine(em, s.code, form, form.lane, acc, v);
         s.code.set(acc);
@@ -216,6 +216,15 @@ export class State {
       em.vec(form.width === 64 ? em.exprs.cast('i64', position) : position, p, s);
       s.code.get(at).get(mask).op('v128.bitselect').set(at);
     });
+  }
+
+  #takeExtreme(value: Expr, s: WasmScope): void {
+    const taken = this.#values.map((_, p) => this.#em.vecLocal(value, p, s));
+    if (this.#overlooked.length === 1) this.#overlooked[0]!.step(s.code, this.#values, taken);
+    else
+      this.#overlooked.forEach((o, p) => {
+        o.step(s.code, [this.#values[p]!], [taken[p]!]);
+      });
   }
 
   /** Moves a blocked sum's f32 registers into its f64 ones. */

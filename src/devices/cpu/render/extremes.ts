@@ -27,6 +27,19 @@ const ops: Readonly<Record<'f32' | 'f64', Readonly<Record<'max' | 'min', Ops>>>>
   },
 };
 
+/** Pushes what is noted of several values, joined two by two: a note that took them in one by one would be waited for at each. */
+function joined(c: Code, values: readonly number[], op: PlainOp, noted: (v: number) => void): void {
+  const [first, ...others] = values;
+  if (others.length === 0) {
+    noted(first!);
+    return;
+  }
+  const half = values.length >> 1;
+  joined(c, values.slice(0, half), op, noted);
+  joined(c, values.slice(half), op, noted);
+  c.op(op);
+}
+
 /** What one or several registers of extremes have overlooked. */
 export class Overlooked {
   readonly #lane: 'f32' | 'f64';
@@ -53,16 +66,18 @@ export class Overlooked {
     if (this.#signs !== null) c.get(best).set(this.#signs);
   }
 
-  /** `best` takes in `v`; both are locals. */
-  step(c: Code, best: number, v: number): void {
+  /** Each of `best` takes in the one of `values` beside it; all are locals. */
+  step(c: Code, best: readonly number[], values: readonly number[]): void {
     const { better, differs } = ops[this.#lane][this.#op];
-    c.get(best).get(v).op(better).set(best);
-    c.get(this.#nans).get(v).get(v).op(differs).op('v128.or').set(this.#nans);
+    values.forEach((v, i) => {
+      c.get(best[i]!).get(v).op(better).set(best[i]!);
+    });
+    joined(c, values, 'v128.or', (v) => c.get(v).get(v).op(differs));
+    c.get(this.#nans).op('v128.or').set(this.#nans);
     if (this.#signs === null) return;
-    c.get(this.#signs)
-      .get(v)
-      .op(this.#op === 'max' ? 'v128.and' : 'v128.or')
-      .set(this.#signs);
+    const both = this.#op === 'max' ? 'v128.and' : 'v128.or';
+    joined(c, values, both, (v) => c.get(v));
+    c.get(this.#signs).op(both).set(this.#signs);
   }
 
   /** Puts a register right: where a NaN was met it becomes one, with all bits set. */

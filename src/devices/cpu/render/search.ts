@@ -105,14 +105,13 @@ function firstPass(em: Emitter, row: Row, out: Code): Registers {
     for (const v of values) out.v128(identityBytes(form)).set(v);
     overlooked?.init(out);
     const s = row.scope(lanes);
-    values.forEach((best, p) => {
-      const v = em.vecLocal(value, p, s);
-      if (overlooked) overlooked.step(s.code, best, v);
-      else {
-        combine(em, s.code, whole, lane, best, v);
+    const taken = values.map((_, p) => em.vecLocal(value, p, s));
+    if (overlooked) overlooked.step(s.code, values, taken);
+    else
+      values.forEach((best, p) => {
+        combine(em, s.code, whole, lane, best, taken[p]!);
         s.code.set(best);
-      }
-    });
+      });
     vectorLoop(position, range.hi, lanes, s.code, out);
     overlooked?.settle(out, values[0]!);
     return fold(em, out, whole, { lane, width: form.width, lanes, values, positions: [] });

@@ -1,9 +1,9 @@
 // Thin products whose B is transposed: every element of C is the dot product of a row of A and a row of B, both contiguous.
 //
-// Two rows of B are read at once, from their beginnings to their ends: they share what is read of A, and few streams are what
-// processors fetch ahead best. Each row has two sums, so that an addition need not wait for the one before; they are the same for a row
-// alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every `stretch` additions: a long sum in one f32
-// register forgets what it adds.
+// Four rows of B are read at once, from their beginnings to their ends: they share what is read of A, and processors fetch each of a few
+// streams ahead. Each row has two sums, which vectors are added to in turns, so that an addition need not wait for the one before; they are
+// the same for a row alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every `stretch` additions: a long
+// sum in one f32 register forgets what it adds.
 
 import type { Code } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
@@ -13,7 +13,7 @@ import type { ThinLocals } from './thin.ts';
 
 /** Columns of C of one item. */
 export const dotColumns = 32;
-const rowsAtOnce = 2;
+const rowsAtOnce = 4;
 const sumsPerRow = 2;
 const stretch = 256;
 
@@ -47,9 +47,11 @@ class DotGroup {
   readonly #j: number;
   /** Sums go to f64 in stretches. */
   readonly #long: boolean;
-  readonly #x: number;
-  readonly #until: number;
+  /** Where the next vector of A is, where whole vectors end, where this walk ends; what B is further on. */
   readonly #left: number;
+  readonly #vectorEnd: number;
+  readonly #until: number;
+  readonly #apart: number;
   readonly #right: number;
   readonly #shared: number;
   /** Of each row: its sums, and their total. */
@@ -65,7 +67,13 @@ class DotGroup {
     this.#l = l;
     this.#j = j;
     this.#long = s.type === 'f32' && s.k > stretch;
-    [this.#x, this.#until, this.#left, this.#right] = [local(), local(), local(), local()];
+    [this.#left, this.#vectorEnd, this.#until, this.#apart, this.#right] = [
+      local(),
+      local(),
+      local(),
+      local(),
+      local(),
+    ];
     this.#shared = vector();
     this.#sums = Array.from({ length: rowsAtOnce }, () => Array.from({ length: sumsPerRow }, vector));
     this.#totals = this.#sums.map(() => f.local(this.#long ? 'f64' : v.value));
@@ -82,22 +90,22 @@ class DotGroup {
   #rowOfA(r: number, rows: number): void {
     const { k, n } = this.#s;
     const [c, v, l] = [this.#f.code, this.#v, this.#l];
-    const step = v.lanes * sumsPerRow;
     c.get(l.a)
       .i32(r * this.#rowBytes)
       .op('i32.add')
-      .set(this.#left);
-    c.get(l.b).get(l.first).get(this.#j).op('i32.add').i32(this.#rowBytes).ops('i32.mul', 'i32.add').set(this.#right);
+      .tee(this.#left)
+      .i32((k - (k % v.lanes)) * v.bytes)
+      .op('i32.add')
+      .set(this.#vectorEnd);
+    c.get(l.b).get(l.first).get(this.#j).op('i32.add').i32(this.#rowBytes).ops('i32.mul', 'i32.add');
+    c.get(this.#left).op('i32.sub').set(this.#apart);
     this.#clear(rows);
-    c.i32(0).set(this.#x);
     if (this.#long) this.#stretches(rows);
-    this.#walk(k - (k % step), step, () => this.#products(rows, sumsPerRow));
-    this.#walk(k - (k % v.lanes), v.lanes, () => this.#products(rows, 1));
-    for (let i = 0; i < rows; i++) {
-      if (this.#long) this.#moveUp(i);
-      else this.#folded(i).set(this.#totals[i]!);
+    else {
+      if (k >= v.lanes) this.#vectors(rows, this.#vectorEnd);
+      for (let i = 0; i < rows; i++) this.#folded(i).set(this.#totals[i]!);
     }
-    this.#walk(k, 1, () => this.#single(rows));
+    for (let x = k - (k % v.lanes); x < k; x++) this.#single(rows);
     for (let i = 0; i < rows; i++) {
       c.get(l.c).get(l.first).get(this.#j).op('i32.add').i32(v.bytes).ops('i32.mul', 'i32.add').get(this.#totals[i]!);
       if (this.#long) c.op('f32.demote_f64');
@@ -105,47 +113,48 @@ class DotGroup {
     }
   }
 
-  #walk(end: number, step: number, body: () => void): void {
-    const c = this.#f.code;
-    rising(c, this.#x, () => c.i32(end), step, body);
-  }
-
   #clear(rows: number): void {
     for (const sums of this.#sums.slice(0, rows))
       for (const sum of sums) this.#f.code.v128(new Uint8Array(16)).set(sum);
   }
 
-  #advance(bytes: number): void {
-    const c = this.#f.code;
-    for (const p of [this.#left, this.#right]) c.get(p).i32(bytes).op('i32.add').set(p);
+  /** Sets `right` to where A's neighbour in the first row of B is. */
+  #opposite(): Code {
+    return this.#f.code.get(this.#left).get(this.#apart).op('i32.add').set(this.#right);
   }
 
-  /** So many vectors of the depth, each added to a sum of its own. */
-  #products(rows: number, vectors: number): void {
+  /**
+   * Vectors up to an end, at least one, each added to a sum of its own. Every one may be the last: the sums leave the loop there, so the engine
+   * does not put the loads of all of them first and run out of registers.
+   */
+  #vectors(rows: number, end: number): void {
     const [c, v] = [this.#f.code, this.#v];
-    for (let u = 0; u < vectors; u++) {
-      c.get(this.#left)
-        .mem('v128.load', u * 16, 2)
-        .set(this.#shared);
+    const exit = c.block();
+    const top = c.loop();
+    for (let u = 0; u < sumsPerRow; u++) {
+      this.#opposite();
+      c.get(this.#left).mem('v128.load', 0, 2).set(this.#shared);
       for (let i = 0; i < rows; i++) {
         const sum = this.#sums[i]![u]!;
         c.get(sum).get(this.#shared).get(this.#right);
-        c.mem('v128.load', i * this.#rowBytes + u * 16, 2)
+        c.mem('v128.load', i * this.#rowBytes, 2)
           .ops(v.mul, v.add)
           .set(sum);
       }
+      c.get(this.#left).i32(16).op('i32.add').tee(this.#left).get(end).op('i32.eq').brIf(exit);
     }
-    this.#advance(vectors * 16);
+    c.br(top).end().end();
   }
 
   #single(rows: number): void {
     const [c, v] = [this.#f.code, this.#v];
+    this.#opposite();
     for (let i = 0; i < rows; i++) {
       c.get(this.#totals[i]!).get(this.#left).mem(v.load).get(this.#right);
       c.mem(v.load, i * this.#rowBytes).op(v.scalarMul);
       c.ops(...(this.#long ? (['f64.promote_f32', 'f64.add'] as const) : [v.scalarAdd])).set(this.#totals[i]!);
     }
-    this.#advance(v.bytes);
+    c.get(this.#left).i32(v.bytes).op('i32.add').set(this.#left);
   }
 
   /** All lanes of the sums of a row in one value. */
@@ -166,29 +175,17 @@ class DotGroup {
     this.#folded(i).op('f64.promote_f32').get(this.#totals[i]!).op('f64.add').set(this.#totals[i]!);
   }
 
-  /** Whole stretches of the depth, each on its own. */
+  /** Stretches of the depth, each on its own. */
   #stretches(rows: number): void {
     const c = this.#f.code;
-    const step = this.#v.lanes * sumsPerRow;
-    const length = stretch * step;
+    const bytes = stretch * sumsPerRow * 16;
     for (let i = 0; i < rows; i++) c.f64(0).set(this.#totals[i]!);
-    c.i32(length).set(this.#until);
-    rising(
-      c,
-      this.#until,
-      () => c.i32(this.#s.k + 1),
-      length,
-      () => {
-        rising(
-          c,
-          this.#x,
-          () => c.get(this.#until),
-          step,
-          () => this.#products(rows, sumsPerRow),
-        );
-        for (let i = 0; i < rows; i++) this.#moveUp(i);
-        this.#clear(rows);
-      },
-    );
+    const top = c.loop();
+    c.get(this.#left).i32(bytes).op('i32.add').get(this.#vectorEnd);
+    c.get(this.#vectorEnd).get(this.#left).op('i32.sub').i32(bytes).ops('i32.gt_u', 'select').set(this.#until);
+    this.#vectors(rows, this.#until);
+    for (let i = 0; i < rows; i++) this.#moveUp(i);
+    this.#clear(rows);
+    c.get(this.#left).get(this.#vectorEnd).op('i32.lt_u').brIf(top).end();
   }
 }

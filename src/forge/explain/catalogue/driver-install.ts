@@ -2,15 +2,26 @@
 
 import { capture, code, phrase } from '../patterns.ts';
 import { asRoot, run, say } from '../steps.ts';
-import type { ErrorClass, RepairStep } from '../types.ts';
+import type { Context, ErrorClass, RepairStep } from '../types.ts';
 import { DRIVER } from './links.ts';
 
-const build: readonly RepairStep[] = [
+/** How a module is built again; each vendor's has a folder of its own. */
+const build = ({ vendor }: Context): readonly RepairStep[] => [
   asRoot('Install the headers of the running kernel and a compiler: linux-headers-$(uname -r) and build-essential.'),
   asRoot('Build the module again.', 'dkms', 'autoinstall'),
   asRoot(
-    'Its log says what failed: /var/lib/dkms/nvidia/*/build/make.log. A kernel newer than the driver needs a newer driver.',
+    `Its log says what failed: /var/lib/dkms/${vendor === 'amd' ? 'amdgpu' : 'nvidia'}/*/build/make.log. A kernel newer than the driver needs a newer driver.`,
   ),
+  ...(vendor === 'amd'
+    ? [
+        asRoot(
+          'The driver of the kernel itself serves most cards: ROCm installs without its own module.',
+          'amdgpu-install',
+          '--usecase=rocm',
+          '--no-dkms',
+        ),
+      ]
+    : []),
 ];
 
 /** Packages that hold a driver or the vendor's libraries, as distributions call them. */
@@ -87,7 +98,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     explains: ['smi-no-comm', 'driver-packages'],
     cause: ({ got }) =>
       `The driver's module could not be compiled${got.kernel ? ` for kernel ${got.kernel}` : ''}: the headers of the running kernel are missing, or the driver is older than the kernel.`,
-    fix: () => build,
+    fix: build,
     links: [DRIVER],
   },
   {

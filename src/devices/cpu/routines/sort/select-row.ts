@@ -148,14 +148,15 @@ function takeSample(
     .i32(p.samples)
     .i32(0)
     .i32(8 * bytes)
-    .call(sort.index);
+    .call(sort.index)
+    .set(samples);
   for (const [bound, which] of [
     [l.low, p.lower],
     [l.high, p.upper],
   ] as const) {
     if (which !== null)
-      c.get(l.scratch)
-        .mem(`${word}.load`, places[1]! + which * bytes)
+      c.get(samples)
+        .mem(`${word}.load`, which * bytes)
         .set(bound);
   }
 }

@@ -28,6 +28,9 @@ const mostCrowded = 4;
 /** Tasks of the last step: enough that one which is late makes nobody wait for long. */
 const tasksPerThread = 8;
 
+/** Elements of an f64 row that are looked at for its range. */
+const samples = 512;
+
 const word = new DataView(new ArrayBuffer(4));
 
 /** The bits of the keys that differ are low … high-1; `lost`: values were met that a key does not keep. */
@@ -119,10 +122,10 @@ export class LongValueSort extends LongRows<Sort, typeof arg> {
   #distribute(noted: Noted, tables: Tables, scratch: number): void {
     const { low, high } = noted;
     let buckets = Math.min(mostBuckets, Math.ceil(this.routine.columns / evenKeys));
-    const even = this.#evenly(noted, buckets);
+    const even = this.routine.type === 'f64' ? this.#sampled(buckets) : this.#evenly(noted, buckets);
     if (even) {
       this.set({ low, shift: high, high, mask: mostBuckets - 1 });
-      this.setFloats(even);
+      this.#setEven(even, buckets - 1);
       this.#run(step.countEvenly, this.#blocks);
     }
     if (even && this.#place(buckets, tables) <= this.routine.columns / mostCrowded) {
@@ -144,6 +147,35 @@ export class LongValueSort extends LongRows<Sort, typeof arg> {
     const [origin, end] = [this.#valueOf(least), this.#valueOf(largest)];
     const factor = Math.fround((buckets - 1) / Math.fround(end - origin));
     return Number.isFinite(end - origin) && Number.isFinite(factor) && factor !== 0 ? { origin, factor } : null;
+  }
+
+  /**
+   * The same for f64, from the least to the largest of some elements: what lies beyond goes to the outermost buckets. Where those get
+   * crowded the row is sorted by bits.
+   */
+  #sampled(buckets: number): { origin: number; factor: number } | null {
+    const { columns, descending } = this.routine;
+    const { f64, u32 } = this.views;
+    const first = u32[(argsAddress >>> 2) + arg.input]! / 8;
+    let [least, largest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (let i = 0; i < samples; i++) {
+      const v = f64[first + Math.floor((i * columns) / samples)]!;
+      if (v < least) least = v;
+      if (v > largest) largest = v;
+    }
+    const factor = (buckets - 1) / (largest - least);
+    if (!(Number.isFinite(factor) && factor > 0)) return null;
+    return descending ? { origin: largest, factor: -factor } : { origin: least, factor };
+  }
+
+  #setEven({ origin, factor }: { origin: number; factor: number }, last: number): void {
+    this.set({ last });
+    if (this.routine.type === 'f32') this.setFloats({ origin, factor });
+    else {
+      const { f64 } = this.views;
+      f64[(argsAddress + arg.origin * 4) / 8] = origin;
+      f64[(argsAddress + arg.factor * 4) / 8] = factor;
+    }
   }
 
   /** The f32 of a key. */

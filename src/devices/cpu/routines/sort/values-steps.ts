@@ -39,11 +39,13 @@ export const arg = {
   high: 14,
   /** What is kept of a bucket's number. */
   mask: 15,
-  /** Buckets of equal width instead: values less the origin, times a factor. Both f32. */
+  /** Buckets of equal width instead: values less the origin, times a factor. Both of the type of the values. */
   origin: 16,
-  factor: 17,
+  factor: 18,
   /** The bits that all keys have in common. One or two words. */
-  common: 18,
+  common: 20,
+  /** The last bucket of equal width. */
+  last: 22,
 } as const;
 
 /** Items are blocks, but for `sort` and `fill` tasks, and one for `restore`. */
@@ -59,7 +61,7 @@ export const step = {
 } as const;
 
 /** Whether values can be put into buckets of equal width. */
-export const hasEven = (r: Sort): boolean => r.type === 'f32';
+export const hasEven = ({ type }: Sort): boolean => type === 'f32' || type === 'f64';
 
 export function renderLongValues(r: Sort, blockItems: number, shared: boolean): Uint8Array {
   const { word, kind } = keys[r.type];
@@ -131,17 +133,29 @@ class Steps {
   readonly #whole: number;
   readonly #origin: number;
   readonly #factor: number;
+  readonly #number: number;
+  readonly #last: number;
+  readonly #value: number;
+  /** In which buckets of equal width are computed. */
+  readonly #float: 'f32' | 'f64';
 
   constructor(f: Func, r: Sort, blockItems: number) {
     this.#f = f;
     this.#r = r;
     this.#word = keys[r.type].word;
     this.#keyBytes = this.#word === 'i64' ? 8 : 4;
+    this.#float = r.type === 'f64' ? 'f64' : 'f32';
     this.#blockItems = blockItems;
     const local = (): number => f.local('i32');
     [this.#first, this.#width, this.#at, this.#end, this.#table] = [local(), local(), local(), local(), local()];
     [this.#shift, this.#mask, this.#target, this.#slot, this.#place] = [local(), local(), local(), local(), local()];
-    [this.#from, this.#whole, this.#origin, this.#factor] = [local(), local(), f.local('f32'), f.local('f32')];
+    [this.#from, this.#whole, this.#origin, this.#factor] = [
+      local(),
+      local(),
+      f.local(this.#float),
+      f.local(this.#float),
+    ];
+    [this.#number, this.#last, this.#value] = [local(), local(), f.local('f64')];
   }
 
   /** Pushes a word of the arguments. */
@@ -216,7 +230,6 @@ class Steps {
         for (const part of ['moved', 'keys', 'spare'] as const) this.#offset(part, this.#first, this.#keyBytes);
         this.#offset('local', 1, localBytes).get(this.#width);
         this.given('low').get(top).call(sort.index);
-        this.#offset('keys', this.#first, this.#keyBytes);
         this.#offset('values', this.#first, byteSize(this.#r.type)).get(this.#width).call(toValues.index);
         c.end();
       },
@@ -287,6 +300,15 @@ class Steps {
     return this.given(name).get(index).i32(size).ops('i32.mul', 'i32.add');
   }
 
+  /** From the f64 on the stack to its bucket: what lies outside the range is in the first or the last, NaN in the last. */
+  #clamped(): void {
+    const c = this.#f.code;
+    c.tee(this.#value).get(this.#origin).op('f64.sub').get(this.#factor).op('f64.mul').op('i32.trunc_sat_f64_u');
+    c.tee(this.#number).get(this.#last);
+    c.get(this.#number).get(this.#last).op('i32.lt_u');
+    c.get(this.#value).get(this.#value).ops('f64.eq', 'i32.and', 'select');
+  }
+
   /** Walks the keys of the block with the address of each one's bucket on the stack; `load` pushes the key. */
   #eachKey(evenly: boolean, body: (load: () => Code) => void): void {
     const c = this.#f.code;
@@ -296,11 +318,12 @@ class Steps {
       this.given('input');
       this.given('keys').op('i32.sub').set(this.#from);
       c.get(0)
-        .mem('f32.load', arg.origin * 4)
+        .mem(`${this.#float}.load`, arg.origin * 4)
         .set(this.#origin);
       c.get(0)
-        .mem('f32.load', arg.factor * 4)
+        .mem(`${this.#float}.load`, arg.factor * 4)
         .set(this.#factor);
+      this.given('last').set(this.#last);
     } else this.given('shift').set(this.#shift);
     this.#offset('keys', this.#first, this.#keyBytes).tee(this.#at);
     c.get(this.#width).i32(this.#keyBytes).ops('i32.mul', 'i32.add').set(this.#end);
@@ -309,9 +332,12 @@ class Steps {
       c.get(this.#table);
       if (evenly) {
         // Values lie as far apart as their keys.
-        c.get(this.#at).get(this.#from).op('i32.add').mem('f32.load', offset);
-        c.get(this.#origin).op('f32.sub').get(this.#factor).op('f32.mul');
-        c.f32(shifter).ops('f32.add', 'i32.reinterpret_f32');
+        c.get(this.#at).get(this.#from).op('i32.add').mem(`${this.#float}.load`, offset);
+        if (this.#float === 'f64') this.#clamped();
+        else {
+          c.get(this.#origin).op('f32.sub').get(this.#factor).op('f32.mul');
+          c.f32(shifter).ops('f32.add', 'i32.reinterpret_f32');
+        }
       } else {
         load().get(this.#shift);
         if (this.#word === 'i64') c.ops('i64.extend_i32_u', 'i64.shr_u', 'i32.wrap_i64');

@@ -118,6 +118,9 @@ describe('a sort without positions', () => {
       const next = random(n);
       const values = Float32Array.from({ length: n }, (_, i) => make(i === 77 ? 0.5 : next(), i));
       for (const device of devices) check('f32', 1, n, new Uint8Array(values.buffer), device);
+      // A factor that takes them out of f32: the sort in 64 bits.
+      const wide = Float64Array.from(values, (v, i) => (i % 5000 === 4321 ? Number.NaN : v * Math.PI));
+      for (const device of devices) check('f64', 1, n, new Uint8Array(wide.buffer), device);
     }
   });
 

@@ -11,7 +11,8 @@ import { moduleText } from '../../wasm/text.ts';
 import { CodeProgram } from '../code-program.ts';
 import { aligned, rising } from '../emit.ts';
 import { keys } from './keys.ts';
-import { localBytes, localSort } from './local.ts';
+import { localBytes, localSort, networkOffset } from './local.ts';
+import { mostNetwork } from './network.ts';
 import { keysPass, lostPass, note, valuesPass } from './passes.ts';
 
 const maxGroups = 64;
@@ -36,10 +37,12 @@ function layoutOf(r: Sort): Layout {
   const inPlace = byteSize(r.type) === keyBytes;
   const counts = row * (inPlace ? 2 : 3);
   const notes = counts + localBytes;
+  // Few keys are written to where a network would sort them.
+  const inRoom = keyBytes === 4 && r.columns <= mostNetwork;
   return {
     groups: Math.ceil(r.rows / groupRows),
     groupRows,
-    source: 0,
+    source: inRoom ? counts + networkOffset : 0,
     spare: row,
     sorted: inPlace ? null : 2 * row,
     counts,
@@ -122,7 +125,7 @@ function render(r: Sort, layout: Layout, shared: boolean): Uint8Array {
       c.i32(32).get(differing).ops('i32.clz', 'i32.sub');
     }
     c.call(sort.index);
-    c.get(sorted).get(values).i32(r.columns).call(toValues.index);
+    c.get(values).i32(r.columns).call(toValues.index);
     if (!restore) return;
     c.get(scratch).mem('i32.load', layout.notes + note.lost);
     c.if();
