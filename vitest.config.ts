@@ -26,6 +26,7 @@ const alone = [
   'test/webgpu/{browser,life}.test.ts',
   'src/cli/forge/sessions.test.ts',
   'src/forge/explain/command.test.ts',
+  'src/governor/routing/open.test.ts',
 ];
 
 /** The files that take longest, the longest first: one that began last would be waited for alone. */

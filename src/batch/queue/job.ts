@@ -100,8 +100,9 @@ export class RedisJob implements JobHandle {
     for (const { chunk } of letters) {
       const { name, data, opts } = alone(chunk, attempts);
       await bull.remove(opts.jobId);
-      // One after the other without a pause: whoever dies here has done both, or neither.
-      await Promise.all([redis.hdel(keys.dead(this.id), `${chunk.index}`), bull.add(name, data, opts)]);
+      // In this order: the letter of a chunk that fails again at once must stay. Should this process die in between, submitting the job again adds the chunk.
+      await redis.hdel(keys.dead(this.id), `${chunk.index}`);
+      await bull.add(name, data, opts);
     }
     return letters.length;
   }

@@ -46,8 +46,9 @@ export class SmallBuffers {
   readonly #bySize: readonly Slots[];
   readonly #arrays = [new Arrays(16 * 512), new Arrays(16 * smallBytes)] as const;
 
-  constructor(memory: CpuMemory) {
-    const slabs = new Slabs(memory);
+  /** `settled`: whether nobody can write any more to where a buffer was. */
+  constructor(memory: CpuMemory, settled: () => boolean) {
+    const slabs = new Slabs(memory, settled);
     this.#bySize = Array.from({ length: sizeClass(smallBytes) + 1 }, (_, i) => new Slots(leastBytes << i, slabs));
   }
 
@@ -67,17 +68,19 @@ const sizeClass = (bytes: number): number => (bytes <= leastBytes ? 0 : 32 - Mat
 /** The slabs of a memory. */
 class Slabs {
   readonly #memory: CpuMemory;
+  readonly #settled: () => boolean;
   /** Addresses of those in which nothing lies any more. */
   readonly #idle: number[] = [];
   readonly #registry = new FinalizationRegistry<number>((address) => this.#idle.push(address));
 
-  constructor(memory: CpuMemory) {
+  constructor(memory: CpuMemory, settled: () => boolean) {
     this.#memory = memory;
+    this.#settled = settled;
   }
 
   /** The address of a slab that is free; null if none is. */
   take(slab: Slab): number | null {
-    const address = this.#idle.pop() ?? this.#memory.takeSlab();
+    const address = (this.#settled() ? this.#idle.pop() : undefined) ?? this.#memory.takeSlab();
     if (address !== null) this.#registry.register(slab, address);
     return address;
   }

@@ -122,7 +122,7 @@ class Cpu implements CpuDevice {
     this.id = id;
     this.#engine = engine;
     this.#blas = blas;
-    this.#small = new SmallBuffers(engine.memory);
+    this.#small = new SmallBuffers(engine.memory, () => engine.settled);
     this.#tiny = tiny;
     this.#programLimit = programs;
     const { memory, threads } = engine;
