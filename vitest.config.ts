@@ -22,7 +22,7 @@ const alone = [
   'test/core/{bounded,host-cost,lifetime,planning,turns}.test.ts',
   'test/compute/names.test.ts',
   'test/field/page.test.ts',
-  'test/governor/{isolation,memory}.test.ts',
+  'test/governor/{degradation,health,isolation,memory}.test.ts',
   'test/webgpu/{browser,life}.test.ts',
   'src/cli/forge/sessions.test.ts',
   'src/forge/explain/command.test.ts',

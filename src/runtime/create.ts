@@ -11,6 +11,7 @@ import { covers, type RoutingOptions, resolveRouting } from '../governor/routing
 import type { Patterns } from '../graph/patterns.ts';
 import { patternRoutines, selectionRoutines } from '../graph/plan.ts';
 import type { RoutineOp } from '../kernel/kernel.ts';
+import { checkSeed } from '../tensor/random.ts';
 import { announce } from './announce.ts';
 import type { DeviceOptions } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
@@ -61,6 +62,7 @@ export const createRuntime: (options?: RuntimeOptions) => Promise<Runtime> = che
 
 async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const development = options.development ?? environment().NODE_ENV === 'development';
+  if (options.seed !== undefined) checkSeed(options.seed, 'createRuntime');
   const memory = memorySettings(options.memory);
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);

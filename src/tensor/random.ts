@@ -243,7 +243,8 @@ function keyWords(key: Tensor, host: TensorHost, where: string, rows = 1): reado
   return words === 1 ? [at(0), constant('u32', 0)] : [at(0), at(1)];
 }
 
-function checkSeed(seed: number, where: string): void {
+/** A seed must be exact. */
+export function checkSeed(seed: number, where: string): void {
   if (Number.isSafeInteger(seed)) return;
   throw new ArgumentError({
     code: 'BAD_SEED',

@@ -21,6 +21,8 @@ describe('createRuntime', () => {
     await expect(createRuntime({ device: 'cpu' } as never)).rejects.toThrow(/no option 'device'/);
     await expect(createRuntime({ devices: ['tpu' as never] })).rejects.toThrow(/no device 'tpu'/);
     await expect(createRuntime({ devices: [] })).rejects.toThrow(ArgumentError);
+    for (const seed of [Number.NaN, 0.5, 2 ** 60])
+      await expect(createRuntime({ devices: ['reference'], seed })).rejects.toThrow(/createRuntime: seed is/);
   });
 
   it('tells why a device was not opened', async () => {

@@ -42,8 +42,6 @@ it('memory pressure makes a device dearer, until it has passed', async () => {
 });
 
 it('failures make a device dearer, keep work off it when there are too many, and are forgotten', async () => {
-  // Time goes on only when it is told to: on a slow machine failures would be forgotten too soon.
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   let faulty: FaultyDevice | null = null;
   await using rt = await createRuntime({
     devices: ['cpu', 'reference'],
@@ -52,6 +50,8 @@ it('failures make a device dearer, keep work off it when there are too many, and
     recovery: { failures: 3, failureWindowMs: 3000, coolDownMs: 500, backoffMs: [0] },
     wrap: (device) => (device.id === 'cpu' ? (faulty = withFaults(device)) : device),
   });
+  // From here on, where devices have been measured, time goes on only when it is told to: on a slow machine failures would be forgotten too soon.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   const failOnce = async (): Promise<void> => {
     const nth = faulty!.counters().calls.launch + 1;
     faulty!.plan({ faults: [{ at: 'launch', nth, as: 'transient' }] });
