@@ -9,24 +9,14 @@ import { within } from './test/support/time.ts';
 Object.assign(process.env, softwareGpu().dawn);
 
 const every = ['{src,test}/**/*.test.ts'];
-/** Small pieces that keep no state. */
-const units = 'src/{base,kernel,graph,devices,io}/**/*.test.ts';
-/**
- * Files with a process of their own: they measure its memory or its time, wait for the collector, start, kill and watch processes,
- * drive a browser, or change what a process has only once. All others share a process with those before them, so that what they
- * import is loaded once.
- */
-const alone = [
-  'test/{browser,gpu,memory,package,profile,recovery,studio,support,tfjs,types}/**/*.test.ts',
-  'test/batch/{kills,transport}.test.ts',
-  'test/core/{bounded,host-cost,lifetime,planning,turns}.test.ts',
-  'test/compute/names.test.ts',
-  'test/field/page.test.ts',
-  'test/governor/{degradation,health,isolation,memory}.test.ts',
-  'test/webgpu/{browser,life}.test.ts',
-  'src/cli/forge/sessions.test.ts',
+/** Small pieces that keep no state: their files share a process, so that what they import is loaded once. */
+const units = ['src/{base,forge,graph,io,kernel,devices}/**/*.test.ts', 'test/{calls,cases,lattice,math}/**/*.test.ts'];
+/** Some of them steer the clock or other things that a process has only once, or start processes: nobody else may be there. */
+const steering = [
+  'src/base/platform.test.ts',
+  'src/devices/cpu/host.test.ts',
+  'src/devices/cuda/{marks,spans,transfer,waits}.test.ts',
   'src/forge/explain/command.test.ts',
-  'src/governor/routing/open.test.ts',
 ];
 
 /** The files that take longest, the longest first: one that began last would be waited for alone. */
@@ -63,9 +53,9 @@ export default defineConfig({
   resolve: { alias: [{ find: /^gpuforge$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }] },
   test: {
     projects: [
-      { extends: true, test: { name: 'alone', include: alone } },
-      { extends: true, test: { name: 'together', include: every, exclude: [...alone, units], isolate: false } },
-      { extends: true, test: { name: 'units', include: [units], isolate: false } },
+      { extends: true, test: { name: 'units', include: units, exclude: steering, isolate: false } },
+      { extends: true, test: { name: 'alone', include: steering } },
+      { extends: true, test: { name: 'systems', include: every, exclude: units } },
     ],
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/support/built.mjs',
