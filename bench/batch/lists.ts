@@ -49,7 +49,7 @@ function items(dtype: Name, bytes: number, count: number, from: number): TypedAr
   });
 }
 
-const free = (list: Iterable<{ dispose(): void }>): void => {
+export const free = (list: Iterable<{ dispose(): void }>): void => {
   for (const t of list) t.dispose();
 };
 const none = (): void => {};
@@ -57,7 +57,7 @@ const words = (x: TypedArray): TypedArray =>
   x.byteLength % 4 === 0 ? new Uint32Array(x.buffer, x.byteOffset, x.byteLength / 4) : x;
 
 /** What a list gives: all results. A loop that drops them would find their memory again. */
-async function xorInTurn(
+export async function xorInTurn(
   rt: Runtime,
   data: readonly TypedArray[],
   keys: readonly TypedArray[],

@@ -8,6 +8,7 @@
 import { batchElementwise, batchMatmul, batchXor } from '../../src/batch/index.ts';
 import { DeviceManager, GPUCompute } from '../../src/compute/index.ts';
 import { createRuntime, type DeviceKind, type Runtime, type Tensor } from '../../src/index.ts';
+import { free, xorInTurn } from '../batch/lists.ts';
 import { BareDriver } from './bare-driver.ts';
 import { DeviceTimes, overlap, total } from './device-times.ts';
 
@@ -55,10 +56,6 @@ async function sides(times: number, ...works: readonly (() => unknown)[]): Promi
 
 const us = (n: number): string => `${n.toFixed(n < 10 ? 2 : 1)} µs`;
 const ms = (n: number): string => `${(n / 1000).toFixed(2)} ms`;
-const free = (list: Iterable<{ dispose(): void }>): void => {
-  for (const t of list) t.dispose();
-};
-
 async function concurrent(): Promise<void> {
   const devices = DeviceManager.create({
     kinds: [kind],
@@ -267,20 +264,10 @@ async function xorsOf<T extends Float32Array | Uint8Array>(
   data: readonly T[],
   keys: readonly T[],
 ): Promise<void> {
-  const words = (x: T): Uint32Array => new Uint32Array(x.buffer, x.byteOffset, x.byteLength / 4);
   const [batch, inTurn] = await sides(
     1,
     () => batchXor(data, keys, { runtime: rt }),
-    async () => {
-      const made: unknown[] = [];
-      for (let i = 0; i < data.length; i++) {
-        const [x, k] = [rt.tensor(words(data[i]!)), rt.tensor(words(keys[i]!))];
-        const y = x.bitwiseXor(k);
-        made.push(await y.data());
-        free([x, k, y]);
-      }
-      return made;
-    },
+    () => xorInTurn(rt, data, keys),
   );
   row(
     `10 × 10,000 XOR (arrays of ${kind})`,

@@ -1,17 +1,11 @@
 // How a matrix product is cut: into items for threads, panels of columns, stretches of its depth.
 
+import type { Matmul } from '../../../kernel/kernel.ts';
 import { type VectorMachine, vectorMachines } from './emit.ts';
 
-export interface GemmShape {
+export interface GemmShape
+  extends Pick<Matmul, 'batch' | 'batchA' | 'batchB' | 'm' | 'n' | 'k' | 'transposeA' | 'transposeB'> {
   readonly type: keyof typeof vectorMachines;
-  readonly batch: number;
-  readonly batchA: number;
-  readonly batchB: number;
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly transposeA: boolean;
-  readonly transposeB: boolean;
 }
 
 export const tileRows = 4;

@@ -14,6 +14,7 @@ import { type Func, WasmModule } from '../../wasm/module.ts';
 import { moduleText } from '../../wasm/text.ts';
 import { CodeProgram } from '../code-program.ts';
 import { address, aligned, machines, rising } from '../emit.ts';
+import { countAddress, tableBytes } from './digits.ts';
 import { emitKey, type KeyInfo, keys } from './keys.ts';
 import { isLong, LongSort } from './long.ts';
 import { mayNarrow, NarrowedSort } from './narrowed.ts';
@@ -23,7 +24,6 @@ import { LongValueSort } from './values-long.ts';
 /** Rows up to this length are sorted by insertion. */
 const shortRow = 32;
 const maxGroups = 64;
-const bucketBytes = 1024;
 
 interface SortPlan extends Sort {
   readonly key: KeyInfo;
@@ -44,7 +44,7 @@ function plan(r: Sort): SortPlan {
   const groupRows = Math.ceil(r.rows / maxGroups);
   const groupScratch =
     (keysInOutput ? 0 : aligned(r.columns * keyBytes)) +
-    (radix ? aligned(r.columns * keyBytes) + aligned(r.columns * 4) + key.digits.length * bucketBytes : 0);
+    (radix ? aligned(r.columns * keyBytes) + aligned(r.columns * 4) + key.digits.length * tableBytes : 0);
   return {
     ...r,
     key,
@@ -240,21 +240,12 @@ function radixRow(f: Func, p: SortPlan, l: Locals): void {
     .op('i32.add')
     .tee(buckets);
   c.i32(0)
-    .i32(digits.length * bucketBytes)
+    .i32(digits.length * tableBytes)
     .memoryFill();
   /** Leaves the address of a key's bucket of one digit. */
   const bucketOf = (key: number, digit: number, index: number): void => {
-    c.get(buckets).get(key);
-    if (word === 'i64')
-      c.i64(BigInt(8 * digit))
-        .op('i64.shr_u')
-        .op('i32.wrap_i64');
-    else c.i32(8 * digit).op('i32.shr_u');
-    c.i32(255)
-      .op('i32.and')
-      .i32(2)
-      .ops('i32.shl', 'i32.add')
-      .i32(index * bucketBytes)
+    countAddress(c, word, buckets, key, digit)
+      .i32(index * tableBytes)
       .op('i32.add');
   };
   writeKeys(f, p, l, (key) => {
@@ -277,13 +268,13 @@ function radixRow(f: Func, p: SortPlan, l: Locals): void {
     rising(
       c,
       l.i,
-      () => c.i32(bucketBytes),
+      () => c.i32(tableBytes),
       4,
       () => {
         c.get(buckets)
           .get(l.i)
           .op('i32.add')
-          .i32(index * bucketBytes)
+          .i32(index * tableBytes)
           .op('i32.add')
           .tee(at);
         c.get(at).mem('i32.load').get(sum).set(spare).get(sum).op('i32.add').set(sum).get(spare).mem('i32.store');

@@ -2,11 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { random, runOn, sameBytes } from '../../../../../test/support/cpu.ts';
-import type { Sort } from '../../../../kernel/kernel.ts';
+import { sortOf } from '../../../../../test/support/sort-data.ts';
 import { createReferenceDevice } from '../../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../../device.ts';
 
-const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
 const reference = createReferenceDevice();
 let device: CpuDevice;
 beforeAll(async () => {
@@ -20,17 +19,7 @@ type Values = BigInt64Array | BigUint64Array | Float64Array;
 function check(type: Wide, rows: number, columns: number, values: Values, what: string): void {
   for (const descending of [false, true])
     for (const valuesOnly of [false, true]) {
-      const sort: Sort = {
-        kind: 'routine',
-        op: 'sort',
-        name: `sort_${type}_${rows}x${columns}`,
-        type,
-        rows,
-        columns,
-        descending,
-        valuesOnly,
-        estimate,
-      };
+      const sort = sortOf(type, rows, columns, descending, valuesOnly);
       const sizes = valuesOnly ? [values.byteLength] : [values.byteLength, values.length * 4];
       const [got, want] = [device, reference].map((d) => runOn(d, sort, [values], sizes));
       got!.forEach((bytes, k) => {

@@ -4,12 +4,11 @@
 
 import type { Func, WasmModule } from '../../wasm/module.ts';
 import { address, rising } from '../emit.ts';
+import { countAddress, tableBytes, type Word } from './digits.ts';
 
 /** Pairs up to this many are sorted by insertion. */
 const few = 24;
-const tableBytes = 1024;
 
-type Word = 'i32' | 'i64';
 const digitsOf = (word: Word): number => (word === 'i64' ? 8 : 4);
 
 /** Room for counts that a sort needs. */
@@ -30,16 +29,6 @@ export function pairSort(module: WasmModule, word: Word): Func {
   insertion(f, { keys, positions, count }, word);
   c.get(positions).op('return').end();
 
-  /** Leaves the address of the key's count. */
-  const bucket = (digit: number): void => {
-    c.get(buckets).get(key);
-    if (word === 'i64')
-      c.i64(BigInt(8 * digit))
-        .op('i64.shr_u')
-        .op('i32.wrap_i64');
-    else c.i32(8 * digit).op('i32.shr_u');
-    c.i32(255).op('i32.and').i32(2).ops('i32.shl', 'i32.add');
-  };
   const each = (body: () => void): void => {
     c.i32(0).set(i);
     rising(c, i, () => c.get(count), 1, body);
@@ -48,14 +37,14 @@ export function pairSort(module: WasmModule, word: Word): Func {
   each(() => {
     address(c, keys, i, bytes).mem(`${word}.load`).set(key);
     for (let digit = 0; digit < digitsOf(word); digit++) {
-      bucket(digit);
+      countAddress(c, word, buckets, key, digit);
       const offset = digit * tableBytes;
       c.tee(at).get(at).mem('i32.load', offset).i32(1).op('i32.add').mem('i32.store', offset);
     }
   });
   for (let digit = 0; digit < digitsOf(word); digit++) {
     c.get(keys).mem(`${word}.load`).set(key);
-    bucket(digit);
+    countAddress(c, word, buckets, key, digit);
     c.mem('i32.load', digit * tableBytes)
       .get(count)
       .op('i32.ne')
@@ -81,7 +70,7 @@ export function pairSort(module: WasmModule, word: Word): Func {
     );
     each(() => {
       address(c, keys, i, bytes).mem(`${word}.load`).set(key);
-      bucket(digit);
+      countAddress(c, word, buckets, key, digit);
       const offset = digit * tableBytes;
       c.tee(at).get(at).mem('i32.load', offset).tee(sum).i32(1).op('i32.add').mem('i32.store', offset);
       address(c, otherKeys, sum, bytes).get(key).mem(`${word}.store`);

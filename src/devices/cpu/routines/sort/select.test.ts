@@ -2,7 +2,8 @@
 // signs equal.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { random, runOn, sameBytes } from '../../../../../test/support/cpu.ts';
+import { runOn, sameBytes } from '../../../../../test/support/cpu.ts';
+import { sortKinds } from '../../../../../test/support/sort-data.ts';
 import { byteSize, type DType, dtypes } from '../../../../base/dtype.ts';
 import type { Sort, TopK } from '../../../../kernel/kernel.ts';
 import { createReferenceDevice } from '../../../reference/device.ts';
@@ -18,23 +19,8 @@ afterAll(() => Promise.all(devices.map((d) => d.close())));
 const shape = (type: DType, rows: number, columns: number, descending: boolean) =>
   ({ kind: 'routine', name: `test_${type}_${rows}x${columns}`, type, rows, columns, descending, estimate }) as const;
 
-/** Random bytes under masks; a bool is 0 or 1. */
-function filled(type: DType, n: number, seed: number, mask: (byte: number, size: number) => number): Uint8Array {
-  const next = random(seed);
-  const size = byteSize(type);
-  return Uint8Array.from({ length: n * size }, (_, i) => {
-    const v = Math.floor(next() * 256) & mask(i % size, size);
-    return type === 'bool' ? v & 1 : v;
-  });
-}
-
-const kinds: Readonly<Record<string, (type: DType, n: number) => Uint8Array>> = {
-  'any bits': (type, n) => filled(type, n, n, () => 0xff),
-  'few distinct values': (type, n) => filled(type, n, n, (byte, size) => (byte === size - 1 ? 0xc1 : 0)),
-  'low bits only': (type, n) => filled(type, n, n, (byte) => (byte === 0 ? 0x1f : 0)),
-  'zeros of both signs, and NaN': (type, n) =>
-    filled(type, n, n, (byte, size) => (byte === size - 1 ? 0xff : byte === size - 2 ? 0x80 : 0)),
-  'all the same': (type, n) => new Uint8Array(n * byteSize(type)).fill(1),
+const kinds: typeof sortKinds = {
+  ...sortKinds,
   'all zero': (type, n) => new Uint8Array(n * byteSize(type)),
   'all NaN, where there are some': (type, n) => new Uint8Array(n * byteSize(type)).fill(type === 'bool' ? 1 : 255),
 };

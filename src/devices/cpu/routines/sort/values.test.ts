@@ -3,13 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { random, runOn, sameBytes } from '../../../../../test/support/cpu.ts';
+import { sortKinds, sortOf } from '../../../../../test/support/sort-data.ts';
 import { within } from '../../../../../test/support/time.ts';
 import { byteSize, type DType, dtypes, isFloat } from '../../../../base/dtype.ts';
-import type { Sort } from '../../../../kernel/kernel.ts';
 import { createReferenceDevice } from '../../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../../device.ts';
 
-const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
 const reference = createReferenceDevice();
 let devices: CpuDevice[];
 beforeAll(async () => {
@@ -17,55 +16,23 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(devices.map((d) => d.close())));
 
-const work = (type: DType, rows: number, columns: number, descending: boolean, valuesOnly: boolean): Sort => ({
-  kind: 'routine',
-  op: 'sort',
-  name: `sort_${type}_${rows}x${columns}${valuesOnly ? '_values' : ''}`,
-  type,
-  rows,
-  columns,
-  descending,
-  valuesOnly,
-  estimate,
-});
-
 /** Both sorts of the same bytes, both ways, on one thread and on several. */
 function check(type: DType, rows: number, columns: number, bytes: Uint8Array, device = devices[0]!): void {
   for (const descending of [false, true]) {
     const [want] = runOn(
       device,
-      work(type, rows, columns, descending, false),
+      sortOf(type, rows, columns, descending, false),
       [bytes],
       [bytes.length, rows * columns * 4],
     );
-    const [got] = runOn(device, work(type, rows, columns, descending, true), [bytes], [bytes.length]);
+    const [got] = runOn(device, sortOf(type, rows, columns, descending, true), [bytes], [bytes.length]);
     expect(sameBytes(got!, want!), `${type} ${rows}x${columns}, descending ${descending}`).toBe(true);
   }
 }
 
-/** Kinds of data: any bits, and those that leave few bits to sort by. */
-const kinds: Readonly<Record<string, (type: DType, n: number, seed: number) => Uint8Array>> = {
-  'any bits': (type, n, seed) => filled(type, n, seed, () => 0xff),
-  'few distinct values': (type, n, seed) => filled(type, n, seed, (byte, size) => (byte === size - 1 ? 0xc1 : 0)),
-  'low bits only': (type, n, seed) => filled(type, n, seed, (byte) => (byte === 0 ? 0x1f : 0)),
-  'zeros of both signs, and NaN': (type, n, seed) =>
-    filled(type, n, seed, (byte, size) => (byte === size - 1 ? 0xff : byte === size - 2 ? 0x80 : 0)),
-  'all the same': (type, n) => new Uint8Array(n * byteSize(type)).fill(1),
-};
-
-/** Random bytes under masks; a bool is 0 or 1. */
-function filled(type: DType, n: number, seed: number, mask: (byte: number, size: number) => number): Uint8Array {
-  const next = random(seed);
-  const size = byteSize(type);
-  return Uint8Array.from({ length: n * size }, (_, i) => {
-    const v = Math.floor(next() * 256) & mask(i % size, size);
-    return type === 'bool' ? v & 1 : v;
-  });
-}
-
 describe('a sort without positions', () => {
   it.each(dtypes)('of %s gives the values of one with positions, for rows of every length', (type) => {
-    for (const [kind, make] of Object.entries(kinds)) {
+    for (const [kind, make] of Object.entries(sortKinds)) {
       for (const columns of [1, 2, 3, 12, 13, 32, 33, 64, 100, 128, 200, 256, 512, 513, 1000, 1024, 2048, 2049]) {
         check(type, 3, columns, make(type, 3 * columns, columns + kind.length));
       }
@@ -75,7 +42,7 @@ describe('a sort without positions', () => {
 
   it.each(dtypes)('of %s gives the same for few long rows, on one thread and on several', (type) => {
     const columns = 40_001;
-    for (const make of Object.values(kinds)) {
+    for (const make of Object.values(sortKinds)) {
       const bytes = make(type, 2 * columns, 3);
       for (const device of devices) check(type, 2, columns, bytes, device);
     }
@@ -85,7 +52,7 @@ describe('a sort without positions', () => {
     const values = Float32Array.from({ length: 300 }, (_, i) => [Number.NaN, -0, 0, Infinity, -1, i - 150][i % 6]!);
     for (const device of devices)
       for (const descending of [false, true]) {
-        const sort = work('f32', 3, 100, descending, true);
+        const sort = sortOf('f32', 3, 100, descending, true);
         const [got] = runOn(device, sort, [values], [1200]);
         expect(sameBytes(got!, runOn(reference, sort, [values], [1200])[0]!)).toBe(true);
       }
@@ -127,9 +94,9 @@ describe('a sort without positions', () => {
   it('survives a worker that dies in the middle', async () => {
     const device = await createCpuDevice({ threads: 2, blas: false, patience: 150 });
     const columns = 300_000;
-    const bytes = kinds['any bits']!('f32', columns, 8);
-    const [want] = runOn(devices[0]!, work('f32', 1, columns, false, true), [bytes], [bytes.length]);
-    const sort = work('f32', 1, columns, false, true);
+    const bytes = sortKinds['any bits']!('f32', columns, 8);
+    const [want] = runOn(devices[0]!, sortOf('f32', 1, columns, false, true), [bytes], [bytes.length]);
+    const sort = sortOf('f32', 1, columns, false, true);
     const again = (): Uint8Array => runOn(device, sort, [bytes], [bytes.length])[0]!;
     for (const end = performance.now() + within(3000); device.workers?.ready !== 1 && performance.now() < end; ) {
       again();
