@@ -10,7 +10,19 @@ export function shown(value: unknown, depth = 0): string {
     return depth > 2 || value.length > 16 ? 'an array' : `[${value.map((v) => shown(v, depth + 1)).join(', ')}]`;
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return String(value);
   const name = value.constructor?.name || 'value';
-  return `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name}`;
+  const article = /^[AEIO]/.test(name) ? 'an' : 'a';
+  return `${article} ${name}${isDetached(value) ? ' whose memory was transferred' : ''}`;
+}
+
+/** Whether a typed array has lost its memory: to a worker that it was sent to, for example. It has no elements any more. */
+export function isDetached(value: unknown): boolean {
+  if (!ArrayBuffer.isView(value) || value.byteLength > 0) return false;
+  try {
+    new Uint8Array(value.buffer, 0, 0);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** A whole number that is exact in JavaScript. */

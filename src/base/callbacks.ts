@@ -1,5 +1,15 @@
 // A list of callbacks. One that throws, or whose promise fails, is reported; the others still run.
 
+/**
+ * What a function of the caller returned, if that is a promise. It counts as heard: one that fails where nobody waits for it would end
+ * the process.
+ */
+export function promiseOf(returned: unknown): Promise<unknown> | null {
+  if (!(returned instanceof Promise)) return null;
+  returned.catch(() => {});
+  return returned;
+}
+
 export type Report = (error: unknown, where: string) => void;
 
 export class Callbacks<T> {

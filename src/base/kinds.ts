@@ -3,6 +3,7 @@
 // Signatures (`signatures.ts`) are made of the names in a table of kinds. Layers add kinds of their own to those here.
 
 import type { ArgumentError, ErrorInfo } from '../errors.ts';
+import { isDetached } from './arguments.ts';
 
 /** What a wrong value is told about itself, beyond what was expected. */
 export type Habit = (value: unknown, call: Call) => string | undefined;
@@ -35,6 +36,10 @@ export const isObject = (v: unknown): v is object => typeof v === 'object' && v 
 /** A table of kinds whose names the compiler knows. */
 export const kindTable = <N extends string>(kinds: Readonly<Record<N, Kind>>): Readonly<Record<N, Kind>> => kinds;
 
+/** A typed array that was sent to a worker. */
+export const attached: Habit = (v) =>
+  isDetached(v) ? 'Use it before it is transferred, or transfer a copy: array.slice().' : undefined;
+
 /** Kinds that every layer knows. */
 export const plainKinds = kindTable({
   any: { is: () => true, words: 'a value' },
@@ -47,8 +52,18 @@ export const plainKinds = kindTable({
   list: { is: Array.isArray, words: 'an array' },
   null: { is: (v) => v === null, words: 'null' },
   own: { is: () => true, words: 'a value', own: true },
-  view: { is: (v) => ArrayBuffer.isView(v) && !(v instanceof DataView), words: 'a typed array', many: 'typed arrays' },
-  bytes: { is: (v) => v instanceof Uint8Array, words: 'a Uint8Array', many: 'Uint8Arrays' },
+  view: {
+    is: (v) => ArrayBuffer.isView(v) && !(v instanceof DataView) && !isDetached(v),
+    words: 'a typed array',
+    many: 'typed arrays',
+    habit: attached,
+  },
+  bytes: {
+    is: (v) => v instanceof Uint8Array && !isDetached(v),
+    words: 'a Uint8Array',
+    many: 'Uint8Arrays',
+    habit: attached,
+  },
   signal: {
     is: (v) => isObject(v) && typeof (v as AbortSignal).aborted === 'boolean' && 'addEventListener' in v,
     words: 'an AbortSignal: controller.signal, or AbortSignal.timeout(ms)',

@@ -1,6 +1,7 @@
 // Kinds of arguments that the layers above the runtime take besides: pages that use none of them do not load these.
 
-import { isPlain, kindTable, plainKinds } from './kinds.ts';
+import { isDetached } from './arguments.ts';
+import { attached, isPlain, kindTable, plainKinds } from './kinds.ts';
 
 const isText = plainKinds.text.is;
 const isObject = (v: unknown): v is object => typeof v === 'object' && v !== null;
@@ -9,8 +10,9 @@ export const layerKinds = kindTable({
   ...plainKinds,
   plain: { is: (v) => isObject(v) && isPlain(v) && !Array.isArray(v), words: 'an object' },
   iterable: {
-    is: (v) => isObject(v) && Symbol.iterator in v && !(v instanceof Map),
+    is: (v) => isObject(v) && Symbol.iterator in v && !(v instanceof Map) && !isDetached(v),
     words: 'an array or another iterable',
+    habit: attached,
   },
   amounts: {
     is: (v) =>
@@ -25,10 +27,10 @@ export const layerKinds = kindTable({
     words: 'an array of texts',
   },
   arrayLike: {
-    is: (v) =>
-      Array.isArray(v) ? v.every((x) => typeof x === 'number') : ArrayBuffer.isView(v) && !(v instanceof DataView),
+    is: (v) => (Array.isArray(v) ? v.every((x) => typeof x === 'number') : plainKinds.view.is(v)),
     words: 'an array of numbers',
     many: 'arrays of numbers',
+    habit: attached,
   },
   environment: {
     // The environment of Node is no plain object.

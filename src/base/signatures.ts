@@ -19,7 +19,7 @@ interface Check extends Kind {
   /** Why a value is refused, where there is more to say than what was expected. */
   readonly tell?: (value: unknown, name: string, call: Call) => Refused | undefined;
   /** As a signature shows it. */
-  readonly form?: string;
+  readonly form?: string | undefined;
 }
 
 type Refused = ErrorInfo & { readonly error?: Kind['error'] };
@@ -47,8 +47,11 @@ function read(text: string, kinds: Kinds): Signature {
 }
 
 function parameter(text: string, kinds: Kinds): Parameter {
-  const [, dots, name, kind, mark] = /^(\.\.\.)?(\w+):(.*?)([?!]?)$/.exec(text)!;
-  return { name: name!, rest: dots !== undefined, optional: mark === '?', check: kindOf(kind!, kinds) };
+  const rest = text.startsWith('...');
+  const optional = text.endsWith('?');
+  const colon = text.indexOf(':');
+  const end = optional || text.endsWith('!') ? -1 : undefined;
+  return { name: text.slice(rest ? 3 : 0, colon), rest, optional, check: kindOf(text.slice(colon + 1, end), kinds) };
 }
 
 function kindOf(text: string, kinds: Kinds): Check {
@@ -56,7 +59,7 @@ function kindOf(text: string, kinds: Kinds): Check {
   if (parts.length > 1) return anyOf(parts.map((p) => kindOf(p, kinds)));
   if (text.endsWith('[]')) return listOfKind(kindOf(text.slice(0, -2), kinds));
   if (text.startsWith('{'))
-    return optionsOf(parted(text.slice(1, -1), ',').map((p) => parameter(markOptional(p), kinds)));
+    return whenAsked(() => optionsOf(parted(text.slice(1, -1), ',').map((p) => parameter(markOptional(p), kinds))));
   if (text.startsWith("'")) return { is: (v) => v === text.slice(1, -1), words: text };
   return kinds[text]!;
 }
@@ -65,6 +68,7 @@ const markOptional = (option: string): string => (option.endsWith('!') ? option 
 
 /** Cuts a text at a letter, except within braces. */
 function parted(text: string, at: string): string[] {
+  if (!text.includes(at)) return text === '' ? [] : [text];
   const parts: string[] = [''];
   let depth = 0;
   for (const c of text) {
@@ -98,6 +102,25 @@ function listOfKind(item: Check): Check {
       const i = Array.isArray(v) ? v.findIndex((x) => !item.is(x)) : -1;
       return i < 0 ? undefined : refused(item, (v as unknown[])[i], `${name}[${i}]`, call);
     },
+  };
+}
+
+/** Most first calls give no options: those are read with the first that are given. */
+function whenAsked(make: () => Check): Check {
+  let made: Check | undefined;
+  const check = (): Check => {
+    made ??= make();
+    return made;
+  };
+  return {
+    is: (v) => check().is(v),
+    get words() {
+      return check().words;
+    },
+    get form() {
+      return check().form;
+    },
+    tell: (v, name, call) => check().tell?.(v, name, call),
   };
 }
 
@@ -240,32 +263,40 @@ type Callable = (this: unknown, ...args: never[]) => unknown;
 /* @__NO_SIDE_EFFECTS__ */
 export function checked<F extends Callable>(where: string, signature: string, run: F, kinds: Kinds = plainKinds): F {
   let known: Signature | null = null;
-  // The short way, once the signature is read: how many arguments its first form takes, and the first two of them.
+  // The short way, once the signature is read: how many arguments its first form takes, and the first four of them.
   let [least, most] = [0, -1];
   let first: Parameter | null = null;
   let second: Parameter | null = null;
+  let third: Parameter | null = null;
+  let fourth: Parameter | null = null;
   const full = (self: unknown, args: never[]): unknown => {
     if (!known) {
       known = read(signature, kinds);
       const form = known.forms[0]!;
       const plain = form.findIndex((p) => p.rest);
-      most = Math.min(2, plain < 0 ? form.length : plain);
+      most = Math.min(4, plain < 0 ? form.length : plain);
       least = form.filter((p) => !p.optional && !p.rest).length;
-      [first = null, second = null] = form;
+      [first = null, second = null, third = null, fourth = null] = form;
     }
     const bad = refusal(where, known, args);
     if (!bad) return run.apply(self, args);
     if (known.rejects) return Promise.reject(bad);
     throw bad;
   };
-  return function (this: unknown, a: never, b: never): unknown {
+  return function (this: unknown, a: never, b: never, c: never, d: never): unknown {
     // biome-ignore lint/complexity/noArguments: an array of them would be made at every call of every op.
     const count = arguments.length;
     if (count <= most && count >= least) {
       if (count === 0) return run.call(this);
       if (fits(first!, a)) {
         if (count === 1) return run.call(this, a);
-        if (fits(second!, b)) return run.call(this, a, b);
+        if (fits(second!, b)) {
+          if (count === 2) return run.call(this, a, b);
+          if (fits(third!, c)) {
+            if (count === 3) return run.call(this, a, b, c);
+            if (fits(fourth!, d)) return run.call(this, a, b, c, d);
+          }
+        }
       }
     }
     // biome-ignore lint/complexity/noArguments: as above.

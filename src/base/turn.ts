@@ -2,7 +2,7 @@
 // few milliseconds. One owner for every device and every wait.
 
 /** The longest that awaiting things which are done at once goes on without a turn. */
-export const turnEveryMs = 5;
+const turnEveryMs = 5;
 
 let last = 0;
 let pending: Promise<void> | null = null;
@@ -40,4 +40,24 @@ export function turn(): Promise<void> {
 /** A turn if the last one is some time ago, by `performance.now()`; null if it is not. */
 export function turnIfDue(now: number): Promise<void> | null {
   return now - last > turnEveryMs ? turn() : null;
+}
+
+/** Short waits between two looks at the clock, at most: should they become long, so many go on without a turn once. */
+const mostUnseen = 8;
+/** The time they may take together. */
+const unseenMs = turnEveryMs / 10;
+
+let lookedAt = Number.NEGATIVE_INFINITY;
+let unseen = 0;
+let stride = 1;
+
+/** As `turnIfDue`, after a wait so short that a look at the clock would be a good part of it: as long as such waits follow one another, only some of them look. */
+export function turnIfDueAfterShort(): Promise<void> | null {
+  if (++unseen < stride) return null;
+  const now = performance.now();
+  const pace = (now - lookedAt) / unseen;
+  stride = pace * mostUnseen <= unseenMs ? mostUnseen : 1;
+  lookedAt = now;
+  unseen = 0;
+  return turnIfDue(now);
 }

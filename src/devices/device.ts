@@ -17,6 +17,8 @@ export interface Capabilities {
   readonly dtypes: ReadonlySet<DType>;
   /** Ops the renderer expresses by itself, per dtype. Anything missing is decomposed before `prepare` sees it. */
   readonly native: Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
+  /** Functions of f32 that the device also has with relative errors of up to 2^-17: where a value is rounded to a half, that is enough. */
+  readonly coarse?: ReadonlySet<AluOp>;
   /** Vector code branches around costly arms of choices: those that no element takes cost nothing. */
   readonly skipsArms?: boolean;
   readonly routines: ReadonlySet<RoutineOp>;
@@ -32,6 +34,8 @@ export interface Capabilities {
   readonly valueSorts?: boolean;
   /** Where `topk` is among the routines: finds any number of neighbours anywhere, in rows of any length. */
   readonly selectsAnywhere?: boolean;
+  /** A launch costs next to nothing: work is not worth copying together to save some. */
+  readonly cheapLaunches?: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;
   /** Largest single buffer, in bytes. */

@@ -15,7 +15,7 @@ export function needsOf(work: Kernel | Routine): number[] {
   return [...inputs, ...outputs].map((b) => (nothing ? 0 : b.elements * byteSize(b.type)));
 }
 
-export function wrongBuffers(device: DeviceId, name: string, takes: number, given: number): ArgumentError {
+function wrongBuffers(device: DeviceId, name: string, takes: number, given: number): ArgumentError {
   return new ArgumentError({
     code: 'WRONG_BUFFERS',
     message: `${name}: launched with ${given} buffers, takes ${takes} (${device})`,

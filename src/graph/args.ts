@@ -30,7 +30,14 @@ export const aluRows = Object.fromEntries(
   aluNames.map((op, i): [AluOp, AluRow] => [op, { arg: internInts([i]), compares: aluOps[op].compares === true }]),
 ) as Readonly<Record<AluOp, AluRow>>;
 
-const wholes = Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
+/** Arguments that are asked for again and again, by op and axis or rank. */
+const perOp = (): Readonly<Record<ReduceOp, Ints[]>> =>
+  Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
+const [wholes, singles] = [perOp(), perOp()];
+
+const matmuls = Object.fromEntries(precisions.map((p, i) => [p, internInts([i])])) as Readonly<Record<Precision, Ints>>;
+
+const [upwards, downwards] = [internInts([0]), internInts([1])];
 
 /** Writing and reading op arguments. */
 export const args = {
@@ -41,12 +48,22 @@ export const args = {
   list: (values: readonly number[]): Ints => internInts(values),
   listOf: (n: { arg: Ints }): readonly number[] => n.arg.values,
   /** First position and step per axis. */
-  slice: (starts: readonly number[], steps: readonly number[]): Ints => internInts([...starts, ...steps]),
+  slice: (starts: readonly number[], steps: readonly number[]): Ints => {
+    const both = new Array<number>(2 * starts.length);
+    for (let i = 0; i < starts.length; i++) {
+      both[i] = starts[i]!;
+      both[starts.length + i] = steps[i]!;
+    }
+    return internInts(both);
+  },
   sliceOf: (n: { arg: Ints }): { starts: readonly number[]; steps: readonly number[] } => {
     const rank = n.arg.values.length / 2;
     return { starts: n.arg.values.slice(0, rank), steps: n.arg.values.slice(rank) };
   },
-  reduce: (op: ReduceOp, axes: readonly number[]): Ints => internInts([reduceOps.indexOf(op), ...axes]),
+  reduce: (op: ReduceOp, axes: readonly number[]): Ints =>
+    axes.length === 1 ? args.reduceAxis(op, axes[0]!) : internInts([reduceOps.indexOf(op), ...axes]),
+  /** Over one axis. */
+  reduceAxis: (op: ReduceOp, axis: number): Ints => (singles[op][axis] ??= internInts([reduceOps.indexOf(op), axis])),
   /** Over all axes. */
   reduceAll: (op: ReduceOp, rank: number): Ints => (wholes[op][rank] ??= args.reduce(op, [...Array(rank).keys()])),
   reduceOf: (n: { arg: Ints }): { op: ReduceOp; axes: readonly number[] } => ({
@@ -65,7 +82,7 @@ export const args = {
       dilation: v[4 * i + 3]!,
     }));
   },
-  matmul: (precision: Precision): Ints => internInts([precisions.indexOf(precision)]),
+  matmul: (precision: Precision): Ints => matmuls[precision],
   matmulOf: (n: { arg: Ints }): Precision => precisions[n.arg.values[0]!]!,
   scan: (combine: Combine, axis: number, reverse: boolean): Ints =>
     internInts([combines.indexOf(combine), axis, reverse ? 1 : 0]),
@@ -74,7 +91,10 @@ export const args = {
     axis: n.arg.values[1]!,
     reverse: n.arg.values[2] === 1,
   }),
-  sort: (descending: boolean): Ints => internInts([descending ? 1 : 0]),
+  /** From frequencies back to values. */
+  fourierBack: internInts([1]),
+  backOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
+  sort: (descending: boolean): Ints => (descending ? downwards : upwards),
   sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
   compact: (what: Compact['what']): Ints => internInts([packings.indexOf(what)]),
   compactOf: (n: { arg: Ints }): Compact['what'] => packings[n.arg.values[0]!]!,

@@ -44,12 +44,16 @@ export interface Graph {
   readonly outputs: readonly Vertex[];
 }
 
+/** What takes the place of a reduction: the last vertex of it, the others added. */
+export type Reduced = (reduction: Described, add: (what: Described) => Vertex) => Described;
+
 /** `parts`: the most sources of a concatenation, at least 2. `holds`: whether it matters that tensors hold values. */
 export function canonicalize(
   trace: Trace,
   outputs: readonly Node[],
   parts = Number.POSITIVE_INFINITY,
   holds = true,
+  reduced: Reduced = writtenOut,
 ): Graph {
   const table = new Equals();
   const vertices: Vertex[] = [];
@@ -70,7 +74,7 @@ export function canonicalize(
     if (known) return known;
     const { dtype, size, arg, value } = node;
     const what: Described = { op, dtype, shape: node.shape.values, size, arg, sources, slot, value };
-    const vertex = add(op === 'concat' ? narrowed(what, parts, add) : op === 'reduce' ? writtenOut(what, add) : what);
+    const vertex = add(op === 'concat' ? narrowed(what, parts, add) : op === 'reduce' ? reduced(what, add) : what);
     if (slot < 0) table.add(vertex);
     return vertex;
   };

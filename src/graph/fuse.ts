@@ -42,7 +42,7 @@ export const maxWeight = 384;
 const maxComputations = 512;
 
 /** Whether the code of some vertices together stays manageable. */
-export const fitsOneKernel = (...bodies: readonly Iterable<Vertex>[]): boolean => {
+const fitsOneKernel = (...bodies: readonly Iterable<Vertex>[]): boolean => {
   const seen = new Set<Vertex>();
   let weight = 0;
   for (const body of bodies) {
@@ -63,7 +63,7 @@ export const fitsOneKernel = (...bodies: readonly Iterable<Vertex>[]): boolean =
 export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Vertex>, limits: Limits): Set<Vertex> {
   const stored = new Set(wanted);
   for (const v of vertices) {
-    if (isRoutine(v) || v.op === 'positions') stored.add(v);
+    if (isRoutine(v) || v.op === 'second') stored.add(v);
   }
   const regions = new Regions(vertices, stored);
   const mostInputs = limits.maxBuffers - reservedBuffers;
@@ -192,7 +192,7 @@ function repeatedTooOften(v: Vertex, region: Region, regions: Regions): Vertex[]
 }
 
 // Costs in additions per element: writing and reading a stored value, and one more kernel.
-export const storeCost = 8;
+const storeCost = 8;
 const kernelCost = 1 << 14;
 
 /** Whether computing a vertex `times` times, at a cost of so many additions each, takes longer than storing it. */

@@ -19,15 +19,16 @@ export function settle(node: Node, storage: Storage): void {
   if (storage.owners++ === 0) {
     storage.dtype = node.dtype;
     storage.shape = node.shape.values;
-    storage.site = node.site;
+    if (!node.plain) storage.site = node.site;
   }
   if (node.group !== null) outOfGroup(node, node.group);
   node.storage = storage;
-  if (node.issuedIn !== null) node.issuedIn = null;
   node.tracked = storage.tracked;
   const sources = node.sources;
   node.sources = noNodes;
   if (node.rooted) for (let i = 0; i < sources.length; i++) dropUse(sources[i]!);
+  if (node.plain) return;
+  if (node.issuedIn !== null) node.issuedIn = null;
   dropCheck(node);
 }
 
@@ -97,7 +98,7 @@ function root(node: Node): void {
   // Most nodes stand on held ones and constants: no list is made for them.
   let pending: Node[] | null = null;
   for (let i = 0; i < sources.length; i++) pending = hold(sources[i]!, pending);
-  if (node.check) pending = hold(node.check.bad, pending);
+  if (!node.plain && node.check) pending = hold(node.check.bad, pending);
   if (pending) rootAll(pending);
 }
 
@@ -141,14 +142,16 @@ function free(node: Node): void {
   // A list, not recursion: chains of lazy nodes can be long.
   let pending: Node[] | null = null;
   for (let n: Node | undefined = node; n; n = pending?.pop()) {
-    if (n.onFree) {
+    if (!n.plain && n.onFree) {
       n.onFree();
       n.onFree = null;
     }
     if (n.group !== null) outOfGroup(n, n.group);
-    dropCheck(n);
-    n.storage?.disown();
-    n.storage = null;
+    if (!n.plain) dropCheck(n);
+    if (n.storage !== null) {
+      n.storage.disown();
+      n.storage = null;
+    }
     const sources: readonly Node[] = n.sources;
     if (sources.length === 0) continue;
     n.sources = noNodes;

@@ -6,6 +6,8 @@
 export interface Ints {
   readonly id: number;
   readonly values: readonly number[];
+  /** The same for loops within the library: nobody outside may see it, as it is not frozen. Engines do not compile reads of frozen arrays. */
+  readonly quick: readonly number[];
   /** Of a shape: its number of elements. */
   readonly product: number;
 }
@@ -23,7 +25,7 @@ let held = 0;
 let count = 0;
 
 /** The empty tuple is always the same: values of rank 0 are told by it. */
-export const noInts: Ints = { id: count++, values: Object.freeze([]), product: 1 };
+export const noInts: Ints = { id: count++, values: Object.freeze([]), quick: [], product: 1 };
 
 /**
  * Two tuples of equal content are the same object unless tens of thousands of others were made in between. So identity is a
@@ -42,6 +44,7 @@ export function internInts(values: readonly number[]): Ints {
   const ints = recall(values) ?? {
     id: count++,
     values: Object.freeze([...values]),
+    quick: [...values],
     product: values.reduce((n, v) => n * v, 1),
   };
   at.ints = ints;

@@ -128,7 +128,7 @@ export class Lowering {
         return b.cast(v.dtype, this.#value(first, at, gate));
       case 'bitcast':
         return b.bitcast(v.dtype, this.#value(first, at, gate));
-      case 'sorted':
+      case 'first':
         return this.#value(first, at, gate);
       case 'reshape':
         return this.#value(first, this.reshaped(at, v.shape, first.shape), gate);
@@ -195,7 +195,7 @@ export class Lowering {
       case 'compact':
       case 'scan':
       case 'sort':
-      case 'positions':
+      case 'second':
       case 'scatter':
       case 'fourier':
         throw new Error(`lower: ${v.op} has to be stored before it is used`);

@@ -135,7 +135,7 @@ class Web {
 
   constructor(pieces: readonly Piece[], live: readonly Vertex[]) {
     this.pieces = pieces;
-    const units: Unit[] = [...pieces, ...live.filter((v) => isRoutine(v) || v.op === 'positions')];
+    const units: Unit[] = [...pieces, ...live.filter((v) => isRoutine(v) || v.op === 'second')];
     for (const u of units) this.#wire(u);
     const highest = new Map(units.map((u) => [u, Math.max(...rootsOf(u).map((r) => r.id))]));
     units.sort((p, q) => highest.get(p)! - highest.get(q)!);
@@ -277,5 +277,5 @@ const rootsOf = (u: Unit): readonly Vertex[] => ('group' in u ? u.group.roots : 
 
 function inputsOf(u: Unit): Iterable<Vertex> {
   if ('group' in u) return u.inputs;
-  return u.op === 'positions' ? u.sources : routineSources(u).map((s) => s.vertex);
+  return u.op === 'second' ? u.sources : routineSources(u).map((s) => s.vertex);
 }

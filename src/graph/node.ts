@@ -9,7 +9,7 @@ import type { Group } from './group.ts';
 import { type Ints, internInts, noInts } from './intern.ts';
 import type { Site, Storage } from './storage.ts';
 
-export const nodeOps = [
+const nodeOps = [
   'leaf',
   'const',
   'iota',
@@ -31,8 +31,8 @@ export const nodeOps = [
   'matmul',
   'scan',
   'sort',
-  'sorted',
-  'positions',
+  'first',
+  'second',
   'scatter',
   'fourier',
 ] as const;
@@ -152,6 +152,11 @@ export class Node {
     return this.shape.product;
   }
 
+  /** It has none of what few nodes have. */
+  get plain(): boolean {
+    return this.#extras === null;
+  }
+
   /** A flag computed along with this node; if it is true, an index was out of range. */
   get check(): IndexCheck | null {
     return this.#extras === null ? null : this.#extras.check;
@@ -207,10 +212,12 @@ export class Node {
 const [aluCode, constCode, numberCode] = [opIds.alu * 16, opIds.const * 16, opIds.aluNumber * 16];
 
 // By the code, which is shorter than asking for the op.
-const [leafId, constId, numberId] = [opIds.leaf, opIds.const, opIds.aluNumber];
+const [leafId, constId, aluId, numberId] = [opIds.leaf, opIds.const, opIds.alu, opIds.aluNumber];
 export const isLeaf = (node: Node): boolean => node.code >> 4 === leafId;
 export const isConst = (node: Node): boolean => node.code >> 4 === constId;
 export const isAluNumber = (node: Node): boolean => node.code >> 4 === numberId;
+/** An op on elements at one place, of at most three nodes. */
+export const isElementwise = (node: Node): boolean => node.code >> 4 === aluId || node.code >> 4 === numberId;
 
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
 export function aluNode(row: AluRow, sources: readonly Node[]): Node {

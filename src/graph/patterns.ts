@@ -3,13 +3,15 @@
 
 import type { Capabilities } from '../devices/device.ts';
 import { fuseAttention } from './attention.ts';
-import type { Graph } from './canonical.ts';
+import type { Described, Graph, Vertex } from './canonical.ts';
 import type { Draft } from './plan.ts';
 import { joinProducts } from './products.ts';
 import { stackRows } from './rows.ts';
 import { selections } from './selections.ts';
 
 export interface Patterns {
+  /** What takes the place of a reduction (`Reduced`). */
+  reduced?(reduction: Described, add: (what: Described) => Vertex, caps: Capabilities): Described;
   /** Makes vertices that fit a pattern one, in place. */
   fuse(graph: Graph, caps: Capabilities): void;
   /** The launches of a plan with those that fit a pattern joined. `lasting`: buffers that are kept after the plan. */

@@ -7,7 +7,8 @@ import { byteSize, type DType } from '../base/dtype.ts';
 import type { Capabilities } from '../devices/device.ts';
 import { decompose, decomposeEpilogue } from '../kernel/decompose/index.ts';
 import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
-import { canonicalize, type Vertex } from './canonical.ts';
+import { args } from './args.ts';
+import { canonicalize, type Reduced, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import type { Patterns } from './patterns.ts';
@@ -15,6 +16,7 @@ import { routineOf, routineSources } from './routines.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
+import { writtenOut } from './write-out.ts';
 
 export interface LaunchStep {
   readonly work: Kernel | Routine;
@@ -60,7 +62,11 @@ export function makePlan(
   patterns: Patterns | null = null,
   keeps = true,
 ): Plan {
-  const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers, keeps);
+  const reduced: Reduced = (what, add) => {
+    const out = writtenOut(what, add);
+    return out === what && patterns?.reduced ? patterns.reduced(what, add, caps) : out;
+  };
+  const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers, keeps, reduced);
   patterns?.fuse(graph, caps);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
@@ -92,7 +98,9 @@ export function makePlan(
     const ends = s.buffers.filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b));
     const frees = ends.length > 1 ? [...new Set(ends)] : ends;
     const reuse = reusable(s, frees, made, leaves);
-    return { ...s, frees: frees.filter((b) => b !== reuse), reuse };
+    const { work, fused, buffers, outputs, scalars } = s;
+    // Written out: whatever the work, steps have one layout.
+    return { work, fused, buffers, outputs, scalars, frees: frees.filter((b) => b !== reuse), reuse };
   });
   return {
     leaves,
@@ -132,7 +140,7 @@ function draftStep(
     const { kernel, group, inputs, scalars } = w.lowered;
     const buffers = [...inputs.map((v) => ids.get(v)!), ...group.roots.map((r) => make(r))];
     return {
-      work: decompose(kernel, caps.native, caps.skipsArms),
+      work: decompose(kernel, caps.native, caps),
       fused: kernel,
       buffers,
       outputs: group.roots.length,
@@ -144,29 +152,36 @@ function draftStep(
   const buffers = [...routineSources(vertex).map((s) => s.vertex), ...(fused?.inputs ?? [])].map((v) => ids.get(v)!);
   buffers.push(make(fused?.root ?? vertex));
   if (fused && routine.op === 'matmul') {
-    const work = { ...routine, epilogue: decomposeEpilogue(fused.epilogue, caps.native) };
+    const work = { ...routine, epilogue: decomposeEpilogue(fused.epilogue, caps.native, caps) };
     return { work, fused: routine, buffers, outputs: 1, scalars: fused.scalars };
   }
   if (routine.op === 'attention') {
-    const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native) };
+    const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native, caps) };
     return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
   }
-  const positions = vertex.users.find((u) => u.op === 'positions');
-  if (routine.op === 'sort' && !positions && caps.valueSorts) {
+  const second = vertex.users.find((u) => u.op === 'second');
+  if (routine.op === 'sort' && !second && caps.valueSorts) {
     const work = { ...routine, name: `${routine.name}_values`, valuesOnly: true };
     return { work, fused: work, buffers, outputs: 1, scalars: [] };
   }
   let outputs = 1;
-  if (vertex.op === 'sort' || vertex.op === 'topk') {
-    // A `positions` vertex names the positions. Most devices write them even if nobody reads them.
-    if (positions) buffers.push(make(positions, 'i32'));
+  const secondType = secondTypeOf(vertex);
+  if (secondType) {
+    // A `second` vertex names the second result. Most devices write it even if nobody reads it.
+    if (second) buffers.push(make(second, secondType));
     else {
       buffers.push(leaves + made.length);
-      made.push({ bytes: vertex.size * 4, type: 'i32' });
+      made.push({ bytes: vertex.size * byteSize(secondType), type: secondType });
     }
     outputs = 2;
   }
   return { work: routine, fused: routine, buffers, outputs, scalars: [] };
+}
+
+/** The type of a routine's second result: positions of sorted values, imaginary parts. Null if it has one result. */
+function secondTypeOf(v: Vertex): DType | null {
+  if (v.op === 'sort' || v.op === 'topk') return 'i32';
+  return v.op === 'fourier' && !args.backOf(v) ? v.dtype : null;
 }
 
 function total(parts: readonly Estimate[]): Estimate {

@@ -260,7 +260,7 @@ function addTo(region: Region, v: Vertex): void {
 
 const none: readonly Vertex[] = [];
 
-const inPlace = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'sorted']);
+const inPlace = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'first']);
 
 /** Ops that keep every element at its linear position: they can follow a reduction in its kernel. */
 export const follows: ReadonlySet<Vertex['op']> = new Set(['alu', 'cast', 'bitcast', 'reshape']);

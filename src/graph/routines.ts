@@ -2,6 +2,7 @@
 
 import { stridesOf } from '../base/shape.ts';
 import { estimateRoutine } from '../kernel/estimate.ts';
+import { workingLength } from '../kernel/fourier.ts';
 import type { BufferParam, Routine } from '../kernel/kernel.ts';
 import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
@@ -44,6 +45,8 @@ function swapsLastTwo(order: readonly number[]): boolean {
 }
 
 const param = (v: Vertex): BufferParam => ({ type: v.dtype, elements: v.size });
+
+const transformNames = { complex: 'fft', real: 'rfft', hermitian: 'irfft' } as const;
 
 export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routine {
   const dims = v.shape.join('x');
@@ -169,21 +172,26 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
       };
     }
     case 'fourier': {
-      const [, rows, frequencies] = v.shape as readonly [number, number, number];
-      const [real] = v.sources as [Vertex];
-      const length = real.shape[1]!;
-      const complex = v.sources.length === 2;
-      const flops = (complex ? 5 : 2.5) * rows * length * Math.ceil(Math.log2(length + 1));
+      const [rows, made] = v.shape as readonly [number, number];
+      const given = v.sources[0]!.shape[1]!;
+      const form = args.backOf(v) ? 'hermitian' : v.sources.length === 2 ? 'complex' : 'real';
+      const [length, frequencies] = form === 'hermitian' ? [made, given] : [given, made];
+      const size = workingLength(length);
+      const flops = (form === 'complex' ? 5 : 2.5) * rows * size * Math.ceil(Math.log2(size + 1));
       return {
         kind: 'routine',
         op: 'fourier',
-        name: `${complex ? 'fft' : 'rfft'}_${v.dtype}_${rows}x${length}`,
+        name: `${transformNames[form]}_${v.dtype}_${rows}x${length}`,
         type: v.dtype,
         rows,
         length,
-        complex,
+        form,
         frequencies,
-        estimate: estimateRoutine(flops, v.sources.map(param), [param(v)]),
+        estimate: estimateRoutine(
+          flops,
+          v.sources.map(param),
+          form === 'hermitian' ? [param(v)] : [param(v), param(v)],
+        ),
       };
     }
     default:

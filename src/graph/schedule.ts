@@ -66,7 +66,7 @@ function groupsOf(live: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlyS
   );
   const inGroup = new Set(groups.flatMap((g) => g.roots));
   for (const v of live) {
-    if (!stored.has(v) || isRoutine(v) || v.op === 'positions' || inGroup.has(v)) continue;
+    if (!stored.has(v) || isRoutine(v) || v.op === 'second' || inGroup.has(v)) continue;
     groups.push({ roots: [v], reduces: [], members: new Set([v]), space: v.shape });
   }
   return groups;
@@ -140,7 +140,7 @@ function order(
       if (!matmul) return unit.inputs;
       return [...epilogues.get(matmul)!.fused.inputs, ...routineSources(matmul).map((s) => s.vertex)];
     }
-    if (unit.op === 'positions') return [unit.sources[0]!];
+    if (unit.op === 'second') return [unit.sources[0]!];
     return isRoutine(unit) ? routineSources(unit).map((s) => s.vertex) : [];
   };
   const emit = (unit: LoweredGroup | Vertex): void => {

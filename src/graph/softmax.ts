@@ -64,7 +64,7 @@ function reducesRows(v: Vertex, op: string, of: Vertex): boolean {
 /** The largest of each row, as it is or with another value in place of infinite ones. */
 function topOf(v: Vertex, scores: Vertex, within: Set<Vertex>): Vertex | null {
   if (reducesRows(v, 'max', scores)) return v;
-  // where(|m| < ∞, m, where(m = m, 0, m)), as the tensor's own softmax says it.
+  // where(|m| < ∞, m, where(m = m, 0, m)), as `logsumexp` says it.
   if (!isAlu(v, 'where')) return null;
   const [ok, top, other] = v.sources as [Vertex, Vertex, Vertex];
   const largest = unshaped(top, within);

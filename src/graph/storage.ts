@@ -26,43 +26,58 @@ export interface MadeBy {
   readonly steps: readonly { readonly fused: Kernel | Routine }[];
 }
 
+/** What few storages have: the others pay for one empty field. */
+interface Rare {
+  checks: readonly DeferredCheck[] | null;
+  host: Uint8Array | null;
+  hostKept: boolean;
+  pin: Place | null;
+  lent: 'lent' | 'corrupt' | null;
+  site: Site | null;
+  spare: { used: boolean } | null;
+  /** Copies behind the first. */
+  others: readonly Copy[] | null;
+  /** The device that what is in host memory was read from, if it wants that back. */
+  reader: Device | null;
+}
+
+const noSizes: readonly number[] = [];
+
+const nothingRare: Readonly<Rare> = {
+  checks: null,
+  host: null,
+  hostKept: false,
+  pin: null,
+  lent: null,
+  site: null,
+  spare: null,
+  others: null,
+  reader: null,
+};
+
+// Made for every result: a field more here is a measurable part of a small op.
 export class Storage {
   readonly bytes: number;
   /** Nodes that hold these bytes. */
   owners = 0;
   /** Of the first node that held them. */
   dtype: DType = 'u8';
-  shape: readonly number[] = [];
-  /** What must hold before these bytes may be handed out. */
-  checks: readonly DeferredCheck[] | null = null;
-  /** The bytes in host memory: kept from an upload, or spilled. */
-  host: Uint8Array | null = null;
-  /** What is in host memory may be dropped when the bytes are at a place too. */
-  hostKept = false;
+  shape: readonly number[] = noSizes;
   /** Places that hold a copy, as a mask. */
   mask = 0;
-  /** Programs that read these bytes run at this place; null if anywhere. */
-  pin: Place | null = null;
-  /** Lent to somebody who changes them, or not given back as they were: nobody may read, move or free them. */
-  lent: 'lent' | 'corrupt' | null = null;
   /** Number of the last run that used them. */
   lastUse = 0;
   /** When they came to be, by the clock of the books. */
   born = 0;
-  site: Site | null = null;
   /** Null for bytes from outside. */
   by: MadeBy | null = null;
-  /** Set for bytes that a program kept although nobody had asked for them: whether any such bytes of it were used. */
-  spare: { used: boolean } | null = null;
   /** Neighbours in the list of living storages. */
   previous: Storage | null = null;
   next: Storage | null = null;
   readonly #books: Storages;
   #place: Place | null;
   #buffer: DeviceBuffer | null;
-  #others: Copy[] | null = null;
-  /** The device that what is in host memory was read from, if it wants that back. */
-  #reader: Device | null = null;
+  #rare: Rare | null = null;
   #listed = false;
 
   constructor(place: Place | null, buffer: DeviceBuffer | null, books: Storages, bytes = buffer?.bytes ?? 0) {
@@ -75,10 +90,81 @@ export class Storage {
     if (!buffer?.collected || place?.mortal) this.#list(buffer && !buffer.collected ? buffer.bytes : 0);
   }
 
+  /** Nothing is to be thought of but the bytes at a place: they are not pinned, lent, checked, spare or in host memory. */
+  get plain(): boolean {
+    return this.#rare === null;
+  }
+
+  /** What must hold before these bytes may be handed out. */
+  get checks(): readonly DeferredCheck[] | null {
+    return this.#rare === null ? null : this.#rare.checks;
+  }
+
+  set checks(checks: readonly DeferredCheck[] | null) {
+    this.#set('checks', checks);
+  }
+
+  /** The bytes in host memory: kept from an upload, or spilled. */
+  get host(): Uint8Array | null {
+    return this.#rare === null ? null : this.#rare.host;
+  }
+
+  /** What is in host memory may be dropped when the bytes are at a place too. */
+  get hostKept(): boolean {
+    return this.#rare?.hostKept === true;
+  }
+
+  set hostKept(kept: boolean) {
+    this.#set('hostKept', kept);
+  }
+
+  /** Programs that read these bytes run at this place; null if anywhere. */
+  get pin(): Place | null {
+    return this.#rare === null ? null : this.#rare.pin;
+  }
+
+  set pin(place: Place | null) {
+    this.#set('pin', place);
+  }
+
+  /** Lent to somebody who changes them, or not given back as they were: nobody may read, move or free them. */
+  get lent(): Rare['lent'] {
+    return this.#rare === null ? null : this.#rare.lent;
+  }
+
+  set lent(lent: Rare['lent']) {
+    this.#set('lent', lent);
+  }
+
+  /** Where the tensor that first held them was made, if somebody wants to know. */
+  get site(): Site | null {
+    return this.#rare === null ? null : this.#rare.site;
+  }
+
+  set site(site: Site | null) {
+    this.#set('site', site);
+  }
+
+  /** Set for bytes that a program kept although nobody had asked for them: whether any such bytes of it were used. */
+  get spare(): Rare['spare'] {
+    return this.#rare === null ? null : this.#rare.spare;
+  }
+
+  set spare(spare: Rare['spare']) {
+    this.#set('spare', spare);
+  }
+
+  #set<K extends keyof Rare>(key: K, value: Rare[K]): void {
+    if (this.#rare === null && value === nothingRare[key]) return;
+    this.#rare ??= { ...nothingRare };
+    this.#rare[key] = value;
+  }
+
   /** A run or a read needs them now. */
   use(now: number): void {
     this.lastUse = now;
-    if (this.spare) this.spare.used = true;
+    const { spare } = this;
+    if (spare !== null) spare.used = true;
   }
 
   /** The place of the first copy; null if the bytes are in host memory alone. */
@@ -104,7 +190,7 @@ export class Storage {
   on(place: Place): DeviceBuffer | undefined {
     if (this.#place === place) return this.#buffer!;
     if ((this.mask & place.bit) === 0) return undefined;
-    return this.#others!.find((c) => c.place === place)!.buffer;
+    return this.#others.find((c) => c.place === place)!.buffer;
   }
 
   /** Some of the bytes, without a wait or a note of it; null where they cannot be had so, or may not be handed out yet. */
@@ -118,7 +204,12 @@ export class Storage {
   /** The places that hold a copy. */
   get places(): readonly Place[] {
     if (!this.#place) return [];
-    return [this.#place, ...(this.#others ?? []).map((c) => c.place)];
+    return [this.#place, ...this.#others.map((c) => c.place)];
+  }
+
+  /** The copies behind the first. */
+  get #others(): readonly Copy[] {
+    return this.#rare?.others ?? noCopies;
   }
 
   /** The same bytes are now at another place too. */
@@ -131,8 +222,7 @@ export class Storage {
       this.#buffer = buffer;
       return;
     }
-    this.#others ??= [];
-    this.#others.push({ place, buffer });
+    this.#set('others', [...this.#others, { place, buffer }]);
   }
 
   /** Gives up the copy at a place. With `gone` the device took the bytes with it, and there is nothing to release. */
@@ -141,15 +231,15 @@ export class Storage {
     if (!buffer) return;
     this.mask &= ~place.bit;
     if (this.#place === place) {
-      const next = this.#others?.shift();
+      const [next, ...rest] = this.#others;
       this.#place = next?.place ?? null;
       this.#buffer = next?.buffer ?? null;
-    } else {
-      this.#others!.splice(
-        this.#others!.findIndex((c) => c.place === place),
-        1,
+      if (next) this.#set('others', rest);
+    } else
+      this.#set(
+        'others',
+        this.#others.filter((c) => c.place !== place),
       );
-    }
     if (!buffer.collected) this.#books.bytes -= buffer.bytes;
     if (this.lost) this.#books.lost++;
     if (!gone) place.release(buffer);
@@ -159,17 +249,18 @@ export class Storage {
   keepOnHost(bytes: Uint8Array, reader: Device | null = null): void {
     this.dropHost();
     this.#books.hostBytes += bytes.byteLength;
-    this.host = bytes;
-    this.#reader = reader;
+    this.#set('host', bytes);
+    this.#set('reader', reader);
     this.#list(0);
   }
 
   dropHost(): void {
-    if (!this.host) return;
-    this.#books.hostBytes -= this.host.byteLength;
-    this.#reader?.returnRead?.(this.host);
-    this.#reader = null;
-    this.host = null;
+    const rare = this.#rare;
+    if (rare === null || rare.host === null) return;
+    this.#books.hostBytes -= rare.host.byteLength;
+    rare.reader?.returnRead?.(rare.host);
+    rare.reader = null;
+    rare.host = null;
   }
 
   disown(): void {
@@ -177,17 +268,20 @@ export class Storage {
     if (this.lost) this.#books.lost--;
     const place = this.#place;
     const buffer = this.#buffer;
-    const others = this.#others;
-    this.dropHost();
+    const rare = this.#rare;
+    const others = rare === null ? noCopies : (rare.others ?? noCopies);
+    if (rare !== null) {
+      this.dropHost();
+      rare.others = null;
+    }
     this.#place = null;
     this.#buffer = null;
-    this.#others = null;
     this.mask = 0;
     if (this.#listed) this.#books.remove(this);
     this.#listed = false;
     // Last, when nothing leads here any more: whoever is told of it may compute.
     if (place) this.#release(place, buffer!);
-    if (others) for (const c of others) this.#release(c.place, c.buffer);
+    for (let i = 0; i < others.length; i++) this.#release(others[i]!.place, others[i]!.buffer);
   }
 
   #release(place: Place, buffer: DeviceBuffer): void {
@@ -196,14 +290,18 @@ export class Storage {
   }
 
   #list(bytes: number): void {
-    const { bytes: before } = this.#books;
-    this.#books.bytes = before + bytes;
-    if (before + bytes > this.#books.peakBytes) this.#books.peakBytes = before + bytes;
+    const books = this.#books;
+    const now = books.bytes + bytes;
+    books.bytes = now;
+    if (now > books.peakBytes) books.peakBytes = now;
+    if (now > books.limit) books.exceeded();
     if (this.#listed) return;
     this.#listed = true;
     this.#books.add(this);
   }
 }
+
+const noCopies: readonly Copy[] = [];
 
 /** The living storages of a runtime that the garbage collector does not free by itself, and the sums over them. */
 export class Storages {
@@ -219,6 +317,9 @@ export class Storages {
   now = 0;
   /** Milliseconds, as coarse as whoever sets it: reading a real clock would cost more than the rest. */
   time = 0;
+  /** Told when there are more bytes at places than this. */
+  limit = Number.POSITIVE_INFINITY;
+  exceeded: () => void = () => {};
   /** Told of bytes that were in host memory alone and are needed at a place. */
   returned: (storage: Storage) => void = () => {};
   #first: Storage | null = null;

@@ -8,8 +8,8 @@ export function storedAs(v: Vertex): Vertex {
   return v;
 }
 
-// A sort has two results, which two vertices name: its own buffer holds the sorted values.
+// Sorts and transforms have two results, which two vertices name: the routine's own buffer holds the first.
 function isAlias(v: Vertex): boolean {
-  if (v.op === 'sorted') return true;
+  if (v.op === 'first') return true;
   return (v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const';
 }

@@ -66,7 +66,7 @@ function slicesOf(sort: Vertex, outputs: ReadonlySet<Vertex>): Slices | null {
     return own.first === range.first && own.count === range.count;
   };
   for (const result of sort.users) {
-    if (outputs.has(result) || (result.op !== 'sorted' && result.op !== 'positions')) return null;
+    if (outputs.has(result) || (result.op !== 'first' && result.op !== 'second')) return null;
     for (const reader of result.users) {
       if (reader.op !== 'permute') {
         if (!takes(reader, last)) return null;

@@ -10,7 +10,7 @@
 import { is64BitInt } from '../base/dtype.ts';
 import { drawnArg, fixedArg } from './args.ts';
 import { internInts } from './intern.ts';
-import { type IndexCheck, isAluNumber, isConst, isLeaf, type Node } from './node.ts';
+import { type IndexCheck, isAluNumber, isConst, isElementwise, isLeaf, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
@@ -148,29 +148,118 @@ export function trace(outputs: readonly Node[], told: Opened = null): Trace {
   return { nodes, leaves, scalars, checks, key, length, dtypes, opened, draws };
 }
 
-/** Nodes whose sources are being visited, and which source comes next. What was visited is not held here. */
-const open: (Node | null)[] = [];
-const next: number[] = [];
-
 // A stack, not recursion: inside a compiled function a graph may be as deep as its body is long.
 function visit(root: Node): void {
   if (!enter(root)) return;
-  open[0] = root;
-  next[0] = 0;
+  // Nodes whose sources are being visited, and for those that are not elementwise which source comes next. Both lists are as young as the
+  // nodes: the collector need not be told of what they hold.
+  const open = [root];
+  const next = isElementwise(root) ? [] : [0];
   for (let top = 0; top >= 0; ) {
     const node = open[top]!;
+    if (isElementwise(node)) {
+      top = ascend(open, next, descend(open, top));
+      continue;
+    }
     const { sources } = node;
-    let at = next[top]!;
+    let at = next[next.length - 1]!;
     while (at < sources.length && !enter(sources[at]!)) at++;
     if (at === sources.length) {
       leave(node);
-      open[top--] = null;
+      next.pop();
+      top--;
       continue;
     }
-    next[top] = at + 1;
-    open[++top] = sources[at]!;
-    next[top] = 0;
+    next[next.length - 1] = at + 1;
+    top++;
+    open[top] = sources[at]!;
+    if (!isElementwise(open[top]!)) next.push(0);
   }
+}
+
+// Long expressions are runs of elementwise ops, most of them on the one before. They are followed in two loops that keep everything in
+// names of their own: what others could change in between would be looked up again for every node.
+
+/** Goes down from an elementwise op to the last of a run of them, by their first sources: its place on the stack. */
+function descend(open: Node[], from: number): number {
+  const now = epoch;
+  let [top, found] = [from, 0];
+  let source = open[top]!.sources[0]!;
+  while (source.mark !== now && source.storage === null && isElementwise(source) && source.check === null) {
+    source.mark = now;
+    found |= 1 << (source.code & 15);
+    top++;
+    open[top] = source;
+    source = source.sources[0]!;
+  }
+  dtypes |= found;
+  return top;
+}
+
+/** What the first word of an elementwise op says besides its code: how many sources it has (0: and a number), which words follow. */
+const sourceShift = 10;
+const held = 1 << 12;
+const sourceElsewhere = 1 << 13;
+const fixedNumber = 1 << 14;
+
+/** The most words that an elementwise op takes. */
+const mostWords = 8;
+
+/** Writes down a run from its end, until a source comes first that is not written down: it is the last on the stack then. */
+function ascend(open: Node[], next: number[], from: number): number {
+  const now = epoch;
+  const [list, told] = [nodes, scalars];
+  let words = room(mostWords);
+  let [top, at] = [from, length];
+  do {
+    const node = open[top]!;
+    const { sources } = node;
+    for (let i = 0; i < sources.length; i++) {
+      const source = sources[i]!;
+      if (source.mark === now) continue;
+      length = at;
+      if (enter(source)) {
+        open[++top] = source;
+        if (!isElementwise(source)) next.push(0);
+        return top;
+      }
+      words = key;
+      at = length;
+    }
+    if (at + mostWords > words.length) {
+      length = at;
+      words = room(mostWords);
+    }
+    const number = list.push(node) - 1;
+    node.number = number;
+    const first = at++;
+    words[at++] = node.arg.id;
+    // A computed value that a tensor still holds is kept if the program stores it anyway.
+    let said = node.handles > 0 ? node.code | held : node.code;
+    const below = sources[0]!.number;
+    if (below !== number - 1) {
+      said |= sourceElsewhere;
+      words[at++] = below;
+    }
+    if (isAluNumber(node)) {
+      // Its shape is its source's.
+      const v = node.value as number;
+      const id = bakedFloat(v);
+      if (id === 0 || (opened !== null && isOpened(opened, number) && Number.isFinite(v))) told.push(v);
+      else {
+        said |= fixedNumber;
+        words[at++] = id;
+      }
+    } else {
+      said |= sources.length << sourceShift;
+      words[at++] = node.shape.id;
+      for (let i = 1; i < sources.length; i++) words[at++] = sources[i]!.number;
+    }
+    words[first] = said;
+    top--;
+  } while (top >= 0 && isElementwise(open[top]!));
+  length = at;
+  return top;
 }
 
 /** Notes a node that is met for the first time; true if its sources come first. */
@@ -202,16 +291,7 @@ function leave(node: Node): void {
   let at = length;
   words[at++] = node.code;
   words[at++] = node.shape.id;
-  if (isAluNumber(node)) {
-    const v = node.value as number;
-    const id = bakedFloat(v);
-    const told = id === 0 || (opened !== null && isOpened(opened, number) && Number.isFinite(v));
-    if (told) scalars.push(v);
-    words[at++] = node.arg.id;
-    words[at++] = told ? 0 : id;
-    words[at++] = node.handles > 0 ? 1 : 0;
-    words[at++] = sources[0]!.number;
-  } else if (isConst(node)) {
+  if (isConst(node)) {
     const id = bakedId(node);
     if (node.arg === drawnArg) draws.push(scalars.length);
     const told = id === 0 || (opened !== null && isOpened(opened, number) && tellable(node));
@@ -232,74 +312,4 @@ function openedArg(node: Node): number {
   if (numbers.length === 0) return node.arg.id;
   for (const v of numbers) scalars.push(v);
   return -1 - internInts(node.arg.values.slice(numbers.length)).id;
-}
-
-type Bucket<T> = { readonly key: Int32Array; readonly value: T }[];
-
-/** Values by key. A hit compares every word of the key. Holds the `most` values used last, and at most as many again. */
-export class KeyedCache<T> {
-  readonly #most: number;
-  /** What was used lately, and what was used before that; the latter goes when the former is full. */
-  #young = new Map<number, Bucket<T>>();
-  #old = new Map<number, Bucket<T>>();
-  #count = 0;
-  #oldCount = 0;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get size(): number {
-    return this.#count + this.#oldCount;
-  }
-
-  get(key: Int32Array, length: number): T | undefined {
-    const h = hash(key, length);
-    const young = this.#young.get(h);
-    if (young) for (let i = 0; i < young.length; i++) if (equal(young[i]!.key, key, length)) return young[i]!.value;
-    if (this.#oldCount === 0) return undefined;
-    const old = this.#old.get(h);
-    const at = old ? old.findIndex((e) => equal(e.key, key, length)) : -1;
-    if (at < 0) return undefined;
-    const [entry] = old!.splice(at, 1);
-    this.#oldCount--;
-    this.#put(h, entry!);
-    return entry!.value;
-  }
-
-  set(key: Int32Array, length: number, value: T): void {
-    this.#put(hash(key, length), { key: key.slice(0, length), value });
-  }
-
-  *values(): Generator<T> {
-    for (const buckets of [this.#young, this.#old]) for (const b of buckets.values()) for (const e of b) yield e.value;
-  }
-
-  #put(h: number, entry: Bucket<T>[number]): void {
-    if (this.#count >= this.#most) {
-      [this.#old, this.#oldCount] = [this.#young, this.#count];
-      [this.#young, this.#count] = [new Map(), 0];
-    }
-    const bucket = this.#young.get(h);
-    if (bucket) bucket.push(entry);
-    else this.#young.set(h, [entry]);
-    this.#count++;
-  }
-}
-
-/** Two sums side by side, which do not wait for each other. */
-function hash(key: Int32Array, length: number): number {
-  let [a, b] = [length, 0];
-  for (let i = 1; i < length; i += 2) {
-    a = (Math.imul(a, 31) + key[i - 1]!) | 0;
-    b = (Math.imul(b, 37) + key[i]!) | 0;
-  }
-  if (length % 2 === 1) a = (Math.imul(a, 31) + key[length - 1]!) | 0;
-  return (Math.imul(a, 31) + b) | 0;
-}
-
-function equal(a: Int32Array, b: Int32Array, length: number): boolean {
-  if (a.length !== length) return false;
-  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }

@@ -1,7 +1,8 @@
-// Reductions of small windows, written out: a sum over nine neighbours becomes eight additions.
+// Short reductions, written out: a sum over nine neighbours becomes eight additions.
 //
-// Such a reduction is a stencil. As a loop it would be a kernel with a pass of its own; written out it is elementwise work like any other: it
-// fuses with what it reads and with what follows, and devices read what neighbouring positions have in common once.
+// A reduction of small windows is a stencil; one of a few values that are computed from smaller ones, such as the square of the distance between
+// any two points, is an expression of these. As a loop it would be a kernel with a pass of its own; written out it is elementwise work like any
+// other: it fuses with what it reads and with what follows, and devices read what neighbouring positions have in common once.
 
 import { type DType, isFloat } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
@@ -9,9 +10,13 @@ import type { AluOp } from '../kernel/ops.ts';
 import { args } from './args.ts';
 import type { Described, Vertex } from './canonical.ts';
 import { noInts } from './intern.ts';
+import { codeWeight } from './regions.ts';
 
 /** Larger windows are looped over. */
 const mostTerms = 25;
+
+/** How much code a reduction that is no window may become. */
+const mostWeight = 128;
 
 const ops: Readonly<Partial<Record<string, AluOp>>> = { sum: 'add', prod: 'mul', max: 'max', min: 'min' };
 
@@ -25,7 +30,8 @@ export function writtenOut(reduction: Described, add: (what: Described) => Verte
   const alu = ops[op];
   const terms = sizeOf(axes.map((a) => source.shape[a]!));
   const fits = alu !== undefined && plain.has(source.dtype) && terms > 1 && terms <= mostTerms;
-  if (!fits || reduction.size === 0 || !reducesWindows(source, axes)) return reduction;
+  if (!fits || reduction.size === 0) return reduction;
+  if (!reducesWindows(source, axes) && !(spreadWeight(source) * terms <= mostWeight)) return reduction;
   const { dtype, shape, size } = reduction;
   const view = { dtype, slot: -1, value: 0 };
   const kept = source.shape.map((d, i) => (axes.includes(i) ? 1 : d));
@@ -63,7 +69,7 @@ function positions(shape: readonly number[], axes: readonly number[]): number[][
   );
 }
 
-/** Windows are looked for so far below a reduction. */
+/** How far below a reduction is looked. */
 const deepest = 4;
 
 /** Whether some axes are those of windows: of the vertex itself, or of one that it reads element by element. */
@@ -94,5 +100,23 @@ function reducesWindows(v: Vertex, axes: readonly number[], depth = 0): boolean 
     }
     default:
       return false;
+  }
+}
+
+/** The code of a value that is computed from smaller ones only, each of them needed at several positions; endless for any other. */
+function spreadWeight(v: Vertex, depth = 0): number {
+  if (v.size === 1) return 0;
+  switch (v.op) {
+    case 'expand': {
+      const from = v.sources[0]!.size;
+      return from > 1 && 2 * from <= v.size ? 0 : Number.POSITIVE_INFINITY;
+    }
+    case 'alu':
+    case 'cast':
+      return depth > deepest
+        ? Number.POSITIVE_INFINITY
+        : v.sources.reduce((sum, s) => sum + spreadWeight(s, depth + 1), codeWeight(v));
+    default:
+      return Number.POSITIVE_INFINITY;
   }
 }

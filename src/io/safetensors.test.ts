@@ -55,6 +55,14 @@ describe('parseSafetensors', () => {
     ]);
   });
 
+  it('takes one name in several places, and braces and quotes in names', () => {
+    const names = ['shape', 'x', 'a"b', '{', '"', '\\\\', ','];
+    const header = Object.fromEntries(names.map((n) => [n, { dtype: 'U8', shape: [0, 1], data_offsets: [0, 0] }]));
+    const metadata = { x: 'shape', shape: '"shape"' };
+    const parsed = parseSafetensors(file({ ...header, __metadata__: metadata }));
+    expect([[...parsed.tensors.keys()], parsed.metadata]).toEqual([names, metadata]);
+  });
+
   it('takes scalars and tensors without elements', () => {
     const header = {
       s: { dtype: 'F32', shape: [], data_offsets: [0, 4] },
@@ -71,6 +79,9 @@ describe('parseSafetensors', () => {
     ['text that is not JSON', file('{"x": '), 'BAD_HEADER', /not JSON/],
     ['text that is not UTF-8', Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 0x7b, 0xff), 'BAD_HEADER', /not JSON/],
     ['JSON that is no object', file('[1]'), 'BAD_HEADER', /not a JSON object/],
+    ['a tensor twice', file('{"x": {}, "\\u0078": {}}'), 'BAD_HEADER', /"x" twice/],
+    ['metadata twice', file('{"__metadata__": {}, "__metadata__": {}}'), 'BAD_HEADER', /"__metadata__" twice/],
+    ['a claim twice', file('{"x": {"shape": [1, 2], "shape": [2]}}'), 'BAD_HEADER', /"shape" twice/],
     ['metadata that is no text', file({ __metadata__: { a: 1 } }), 'BAD_HEADER', /__metadata__/],
     ['an entry that is no object', file({ x: 3 }), 'BAD_HEADER', /"x"/],
     ['a dtype we do not have', file(tensor({ dtype: 'F8_E4M3' }), 8), 'DTYPE_UNSUPPORTED', /F8_E4M3/],

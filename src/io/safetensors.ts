@@ -16,6 +16,7 @@ import {
   toRecord,
   viewOf,
 } from './record.ts';
+import { repeatedKey } from './repeated-key.ts';
 import { fileKinds } from './signatures.ts';
 
 export interface Safetensors {
@@ -50,7 +51,8 @@ export const parseSafetensors = checked(
   'parseSafetensors',
   'bytes:bytes',
   (bytes: Uint8Array): Safetensors => {
-    const { header, dataStart } = readHeader(bytes);
+    const { header, text, dataStart } = readHeader(bytes);
+    checkKeys(text);
     const tensors = new Map<string, ArrayRecord>();
     const metadata: [string, string][] = [];
     const entries: Entry[] = [];
@@ -109,7 +111,7 @@ interface Entry {
   readonly end: number;
 }
 
-function readHeader(bytes: Uint8Array): { readonly header: object; readonly dataStart: number } {
+function readHeader(bytes: Uint8Array): { readonly header: object; readonly text: string; readonly dataStart: number } {
   if (bytes.length < 8) {
     throw fail({
       code: 'TRUNCATED',
@@ -128,11 +130,18 @@ function readHeader(bytes: Uint8Array): { readonly header: object; readonly data
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes.subarray(8, dataStart));
     const header: unknown = JSON.parse(text);
-    if (isObject(header)) return { header, dataStart };
+    if (isObject(header)) return { header, text, dataStart };
   } catch (cause) {
     throw fail({ code: 'BAD_HEADER', message: 'the header from byte 8 on is not JSON text', cause });
   }
   throw fail({ code: 'BAD_HEADER', message: 'the header from byte 8 on is not a JSON object' });
+}
+
+/** Which of two entries of one name is meant, nobody can say. */
+function checkKeys(text: string): void {
+  const twice = repeatedKey(text);
+  if (twice !== undefined)
+    throw fail({ code: 'BAD_HEADER', message: `the header has the key ${JSON.stringify(twice)} twice` });
 }
 
 const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);

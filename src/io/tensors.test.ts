@@ -40,6 +40,15 @@ describe('tensors and files', () => {
     expect(await tensors.t!.bytes()).toEqual(expected);
   });
 
+  it('lets the event loop turn in a loop that reads bytes: what it forgets is collected then', async () => {
+    const bytes = await writeNpy(rt.tensor([1, 2]));
+    let turned = false;
+    setImmediate(() => {
+      turned = true;
+    });
+    while (!turned) (await readNpy(rt, bytes)).dispose();
+  });
+
   it('reads and writes paths and URLs, and leaves no partial files', async () => {
     const path = join(folder, 'x.npy');
     await writeNpy(rt.arange(4), path);

@@ -3,7 +3,16 @@
 import { importNode } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
 import { fileSystem, replaceFile } from '../base/whole-file.ts';
-import { aborted, ForgeError, FormatError, type Runtime, type Tensor, type WaitOptions } from '../index.ts';
+import {
+  aborted,
+  ForgeError,
+  FormatError,
+  type Runtime,
+  type Tensor,
+  throwIfAborted,
+  turnIfDue,
+  type WaitOptions,
+} from '../index.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, type NpzOptions, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
@@ -48,7 +57,7 @@ export const readNpz = checked(
   'readNpz',
   'async rt:runtime source:source options:{signal:signal,maxBytes:number}?',
   async (rt: Runtime, source: Source, options: WaitOptions & NpzOptions = {}): Promise<Record<string, Tensor>> =>
-    toTensors(rt, await parsed('readNpz', source, options, (bytes) => parseNpz(bytes, options))),
+    toTensors(rt, await parsed('readNpz', source, options, (bytes) => parseNpz(bytes, { maxBytes: options.maxBytes }))),
   fileKinds,
 );
 
@@ -138,9 +147,15 @@ async function parsed<T>(
   options: WaitOptions,
   parse: (bytes: Uint8Array) => T | Promise<T>,
 ): Promise<T> {
+  // Loops that read bytes let the collector, timers and signals have their turn too.
+  const due = turnIfDue(performance.now());
+  if (due) await due;
+  throwIfAborted(options.signal, where);
   const bytes = await bytesOf(where, source, options);
   try {
-    return await parse(bytes);
+    const found = await parse(bytes);
+    throwIfAborted(options.signal, where);
+    return found;
   } catch (e) {
     throw e instanceof FormatError ? asReading(e, where, source) : e;
   }
@@ -174,6 +189,7 @@ async function save(
   path: string | URL | undefined,
   { signal }: WaitOptions,
 ): Promise<Uint8Array> {
+  throwIfAborted(signal, where);
   if (path === undefined) return bytes;
   const { fileURLToPath } = (await importNode('url')) as typeof import('node:url');
   const name = path instanceof URL ? fileURLToPath(path) : path;

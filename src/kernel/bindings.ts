@@ -83,9 +83,11 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       };
     }
     case 'fourier': {
-      const { type, rows, length, complex, frequencies } = work;
-      const part = { type, elements: product(rows, length) };
-      return { inputs: complex ? [part, part] : [part], outputs: [{ type, elements: product(2, rows, frequencies) }] };
+      const { type, rows, length, form, frequencies } = work;
+      const values = { type, elements: product(rows, length) };
+      const part = { type, elements: product(rows, frequencies) };
+      if (form === 'hermitian') return { inputs: [part, part], outputs: [values] };
+      return { inputs: form === 'complex' ? [values, values] : [values], outputs: [part, part] };
     }
     case 'rows':
     case 'raw':

@@ -20,7 +20,7 @@ const isLong = (r: Matmul, depth: number): boolean => r.k >= depth && r.batch * 
  * Matrices times vectors, each of which has its own: every element of a matrix is read once, and tiles would be empty but for a line. One
  * matrix that many vectors share is a product of matrices like any other.
  */
-export const timesVectors = ({ m, n, batch, batchA, batchB }: Matmul): boolean =>
+const timesVectors = ({ m, n, batch, batchA, batchB }: Matmul): boolean =>
   (n === 1 && batchA === batch) || (m === 1 && batchB === batch);
 
 /** The product as a kernel, if it is a few dot products of at least `depth` or, where those are asked for, of vectors; else null. */

@@ -1,4 +1,4 @@
-// Which lengths the `fourier` routine takes.
+// Which lengths the `fourier` routine takes. What devices need besides is in unit-roots.ts.
 
 /** The largest factor that a transform is split by. */
 export const largestRadix = 13;
@@ -6,9 +6,19 @@ export const largestRadix = 13;
 /** Roots of unity are kept for each length: this many at most. */
 const longest = 2 ** 20;
 
-/** Whether rows of this length can be transformed: no prime factor is above `largestRadix`, and there is something to do. */
-export function transformed(length: number): boolean {
+/** Lengths with other factors are done as convolutions, up to this one. */
+const longestChirped = 2048;
+
+/** Whether no prime factor of a length is above `largestRadix`. */
+export function isSmooth(length: number): boolean {
   let rest = length;
   for (let p = 2; p <= largestRadix; p++) while (rest > 1 && rest % p === 0) rest /= p;
-  return rest === 1 && length > 1 && length <= longest;
+  return rest === 1;
 }
+
+/** Whether rows of this length can be transformed. */
+export const transformed = (length: number): boolean =>
+  length > 1 && length <= (isSmooth(length) ? longest : longestChirped);
+
+/** Values that are transformed for a row: as a convolution about four times as many, twice. */
+export const workingLength = (length: number): number => (isSmooth(length) ? length : 6 * length);

@@ -206,8 +206,9 @@ export interface Compact {
 
 /**
  * Discrete Fourier transforms of rows, forwards: the first `frequencies` of each. Those are all, `length` of them, or for real rows of even
- * length `length / 2 + 1`. Lengths are those that `transformed` (fourier.ts) names. Buffers: real parts, imaginary parts if `complex`, both
- * [rows, length]; the result, [2, rows, frequencies]: all real parts, then all imaginary ones.
+ * length `length / 2 + 1`. Or back from so many (`hermitian`) to the real rows, divided by the length; imaginary parts of the first and of
+ * the last frequency count as zero. Lengths are those that `transformed` (fourier.ts) names. Buffers: real parts, imaginary parts unless `real`, both
+ * [rows, length]; real and imaginary parts of the result, both [rows, frequencies]. Back: parts, both [rows, frequencies]; the rows.
  */
 export interface Fourier {
   readonly kind: 'routine';
@@ -216,7 +217,7 @@ export interface Fourier {
   readonly type: DType;
   readonly rows: number;
   readonly length: number;
-  readonly complex: boolean;
+  readonly form: 'complex' | 'real' | 'hermitian';
   readonly frequencies: number;
   readonly estimate: Estimate;
 }

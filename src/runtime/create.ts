@@ -110,7 +110,11 @@ async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
 /** The patterns of ops that one of the devices computes as one; what no device can use is not loaded. */
 async function patternsOf(devices: readonly Device[]): Promise<Patterns | null> {
   const has = (list: readonly RoutineOp[]): boolean => devices.some((d) => list.some((r) => d.caps.routines.has(r)));
-  if (has(patternRoutines)) return (await import('../graph/patterns.ts')).patterns;
+  if (has(patternRoutines)) {
+    const { patterns } = await import('../graph/patterns.ts');
+    const wide = devices.some(({ caps }) => caps.rows && caps.dtypes.has('f64'));
+    return wide ? { ...patterns, reduced: (await import('../graph/one-pass.ts')).inOnePass } : patterns;
+  }
   return has(selectionRoutines) ? (await import('../graph/selections.ts')).selections : null;
 }
 

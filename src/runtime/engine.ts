@@ -9,6 +9,7 @@ import type { Place } from '../devices/place.ts';
 import type { Blame, Maybe, Work } from '../governor/recovery/attempt.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { type Node, noNodes } from '../graph/node.ts';
+import { fits, gatheredNumbers, gatheredReach } from '../graph/outline.ts';
 import type { LaunchStep } from '../graph/plan.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
@@ -104,6 +105,28 @@ export class Engine {
     return this.#recovery.attempts.run(this.#computing, nodes, this.#without(want));
   }
 
+  /** As `compute`, for one node: a program that is known runs without being attempted, unless it fails. */
+  computeOne(node: Node, want: Want = anywhere): Executable | null {
+    let ran: Executable | null;
+    try {
+      ran = this.#known(node, want);
+    } catch (error) {
+      return this.#recovery.attempts.failed(this.#computing, [node], want, error);
+    }
+    return ran ?? this.compute([node], want);
+  }
+
+  /** Runs a small expression that is like the last of its kind, where nothing is lost or being restored; null elsewhere. */
+  #known(node: Node, want: Want): Executable | null {
+    if (node.storage !== null || this.#ledger.storages.lost > 0 || this.#restoring.excluded !== 0) return null;
+    this.#events.hold();
+    try {
+      return this.#again(node, want);
+    } finally {
+      this.#events.release();
+    }
+  }
+
   /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
   computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Maybe<Executable | null> {
     return this.#recovery.attempts.runAsync(this.#computingLater, { nodes, signal }, want, signal);
@@ -184,7 +207,6 @@ export class Engine {
     if (wanted.length === 0) return null;
     const again = wanted.length === 1 ? this.#again(wanted[0]!, want) : null;
     if (again) return again;
-    const sources = wanted[0]!.sources;
     const t = trace(wanted);
     // It may have been asked for itself, and what restores it traces too.
     if (recipes.any && this.#restore(t.leaves, want)) return this.#compute(nodes, want);
@@ -199,9 +221,10 @@ export class Engine {
       this.residency.bring(t.leaves[i]!, executable.place);
     }
     this.dispatch.issuedIn = this.#issuing.of(t.nodes);
-    this.#run(executable, t, wanted, want.wanted === 'host');
     // What was decided for inputs elsewhere is not said of inputs here.
-    if (wanted.length === 1 && there) this.#eager.remember(wanted[0]!, sources, want, executable, epoch);
+    const eager = wanted.length === 1 && there ? this.#eager.traced(wanted[0]!, want, executable, epoch) : null;
+    this.#run(executable, t, wanted, want.wanted === 'host');
+    if (eager) this.#eager.remember(eager);
     return executable;
   }
 
@@ -240,15 +263,19 @@ export class Engine {
     }
   }
 
-  /** Runs one op that is like the last of its kind; null if it is not. */
+  /** Runs a small expression that is like the last of its kind; null if it is not. */
   #again(node: Node, want: Want): Executable | null {
-    const eager = this.#eager;
+    const known = this.#eager.find(node, want, this.feedback.epoch);
+    if (known === null || (node.depth > 1 && this.#issuing.told)) return null;
     const { storages } = this.#ledger;
-    const executable = eager.find(node, want, this.feedback.epoch, storages.now + 1);
-    if (!executable) return null;
-    storages.now++;
+    const { executable } = known;
     const { place, plan, by } = executable;
-    const { buffers, scalars, reach } = eager;
+    const buffers = new Array<DeviceBuffer | undefined>(plan.leaves + plan.made.length);
+    if (!fits(known.outline, node, place, buffers, storages.now + 1)) return null;
+    const scalars = gatheredNumbers();
+    const reach = gatheredReach();
+    storages.now++;
+    executable.decision = known.decision;
     this.#at = place;
     this.dispatch.issuedIn = node.issuedIn ?? nowhere;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
@@ -291,9 +318,17 @@ export class Engine {
     scalars: readonly number[],
     whole = false,
   ): (DeviceBuffer | undefined)[] {
+    const sample = this.feedback.begin(executable, whole);
+    if (executable.inOrder && this.#donor === null && scalars.length === executable.plan.steps[0]!.scalars.length)
+      this.#launchInOrder(executable, buffers, scalars);
+    else this.#launchSteps(executable, buffers, scalars);
+    if (sample) this.feedback.end(executable, sample);
+    return buffers;
+  }
+
+  #launchSteps(executable: Executable, buffers: (DeviceBuffer | undefined)[], scalars: readonly number[]): void {
     const { plan, place, programs } = executable;
     const { steps } = plan;
-    const sample = this.feedback.begin(executable, whole);
     const donor = this.#donor;
     const given = donor === null ? -1 : takenOver(donor, executable, buffers);
     try {
@@ -308,8 +343,22 @@ export class Engine {
       throw e;
     }
     if (given >= 0) donor!.storage!.dropCopy(place, true);
-    if (sample) this.feedback.end(executable, sample);
-    return buffers;
+  }
+
+  /** A plan of one launch that takes everything as it comes. */
+  #launchInOrder(
+    { place, plan, programs, id }: Executable,
+    buffers: (DeviceBuffer | undefined)[],
+    scalars: readonly number[],
+  ): void {
+    const made = place.allocate(plan.made[0]!.bytes);
+    buffers[plan.leaves] = made;
+    try {
+      this.dispatch.launch(place, programs[0]!, buffers as DeviceBuffer[], scalars, plan.steps[0]!.fused.estimate, id);
+    } catch (e) {
+      place.release(made);
+      throw e;
+    }
   }
 
   #step(

@@ -15,6 +15,8 @@ export interface Executable {
   readonly place: Place;
   readonly generation: number;
   readonly programs: readonly Program[];
+  /** Its only launch takes the buffers and the numbers of the program as they come. */
+  readonly inOrder: boolean;
   /** Its kernels, as what they make remembers them. */
   readonly by: MadeBy;
   /** What it is, for the router's books; null while there is only one place. */
@@ -60,6 +62,14 @@ export const newEntry = (): Entry => ({
   template: null,
   spares: { runs: 0, used: false, dropped: false },
 });
+
+/** Whether a plan is one launch that takes all inputs, then writes its result, with all numbers in their order. */
+export function isInOrder({ steps, leaves, made }: Plan): boolean {
+  const [step] = steps;
+  if (!step || steps.length > 1 || made.length !== 1 || step.outputs !== 1 || step.reuse >= 0) return false;
+  const { buffers, scalars } = step;
+  return buffers.length === leaves + 1 && buffers.every((b, i) => b === i) && scalars.every((s, i) => s === i);
+}
 
 /** Whether the device it was made ready for is still there. */
 export const usable = (e: Executable): boolean => e.generation === e.place.generation && e.place.alive;

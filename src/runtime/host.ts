@@ -64,12 +64,13 @@ export class RuntimeHost implements TensorHost {
 
   attach(engine: Engine, recovery: Recovery, places: readonly Place[]): void {
     const forgotten = new Forgotten(this.ledger.storages, () => this.lifetime.settle());
-    const parts = { recovery, settings: this.#settings, ledger: this.ledger, events: this.#events, forgotten };
+    const mortal = places.some((p) => p.mortal);
+    const parts = { recovery, settings: this.#settings, ledger: this.ledger, events: this.#events, forgotten, mortal };
     this.#open = { engine, recovery, transfers: new Transfers(engine, parts) };
     this.#places = places;
     const [first, ...others] = places.map((p) => p.caps.routines);
     this.#routines = new Set([...(first ?? [])].filter((r) => others.every((o) => o.has(r))));
-    this.lifetime.opened(places);
+    this.lifetime.opened(mortal);
   }
 
   /** The place of a device, by its full name or its kind. */
@@ -132,6 +133,10 @@ export class RuntimeHost implements TensorHost {
 
   compute(nodes: readonly Node[]): void {
     this.#opened().engine.compute(nodes, this.want(anywhere));
+  }
+
+  computeOne(node: Node): void {
+    this.#opened().engine.computeOne(node, this.want(anywhere));
   }
 
   /** What is asked of a place, with the device the current scope is pinned to. */

@@ -14,6 +14,7 @@ import { Node } from '../graph/node.ts';
 import { makePlan } from '../graph/plan.ts';
 import { trace } from '../graph/trace.ts';
 import type { Kernel } from '../kernel/kernel.ts';
+import { nodeOf } from '../tensor/core.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
@@ -85,7 +86,7 @@ function prepare(
     const { dtype, shape } = layouts[i] ?? {};
     if (r.dtype !== dtype || show(r.shape) !== show(shape ?? [])) throw misfit(i, r, layouts[i]);
   });
-  const nodes = results.map((r) => r.node);
+  const nodes = results.map((r) => nodeOf(r, host, where));
   const t = trace(nodes);
   const { steps, outputs: planned } = makePlan(t, nodes, place.caps);
   const [step] = steps;

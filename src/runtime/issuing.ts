@@ -4,6 +4,7 @@
 // anybody cares, and the launches that compute it say so (`issuedIn`). While no scope has a name and nobody has called
 // `rt.attribute`, nothing is noted.
 
+import { promiseOf } from '../base/callbacks.ts';
 import type { Node } from '../graph/node.ts';
 import type { Emitter } from './events.ts';
 import type { Scopes } from './scopes.ts';
@@ -57,6 +58,7 @@ export class Issuing {
     for (const current of this.#asked) {
       try {
         const said = current();
+        promiseOf(said)?.catch((error) => this.#events.emit('error', { error, where: 'rt.attribute' }));
         if (said !== null && said !== undefined) found.push(said);
       } catch (error) {
         this.#events.emit('error', { error, where: 'rt.attribute' });
@@ -67,9 +69,14 @@ export class Issuing {
     return (this.#last = found.length === 0 ? nowhere : Object.freeze(found));
   }
 
+  /** Whether launches tell where all of what they compute was made. */
+  get told(): boolean {
+    return this.#noted && this.#events.heard.launch;
+  }
+
   /** Where the lazy ones among some nodes were made, if anybody listens. */
   of(nodes: readonly Node[]): readonly unknown[] {
-    if (!this.#noted || !this.#events.heard.launch) return nowhere;
+    if (!this.told) return nowhere;
     let only = nowhere;
     let all: Set<unknown> | null = null;
     for (const { issuedIn, storage } of nodes) {

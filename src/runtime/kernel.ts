@@ -15,7 +15,7 @@ import { ArgumentError, ShapeError } from '../errors.ts';
 import { args } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
 import { alu, constant } from '../tensor/build.ts';
-import { TensorCore } from '../tensor/core.ts';
+import { nodeOf, TensorCore } from '../tensor/core.ts';
 import type { TensorHost } from '../tensor/host.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { type CompileResult, compile } from './compile.ts';
@@ -69,7 +69,7 @@ export function kernel<A extends readonly KernelInput[], R extends CompileResult
   const { border = 'wrap', name, inPlace } = checked(options);
   const verify = (result: unknown): void => {
     const { values } = flatten(result, isTensor, 'kernel', 'a result');
-    const { steps } = engine.plan(values.map((t) => t.node)).plan;
+    const { steps } = engine.plan(values.map((t) => nodeOf(t, host, 'kernel'))).plan;
     if (steps.length > 1)
       throw notOneKernel(
         name,
@@ -86,7 +86,7 @@ export function kernel<A extends readonly KernelInput[], R extends CompileResult
   const call = (...args: (Tensor | number)[]): R => {
     const donor = inPlace === undefined ? null : givenUp(args[inPlace], inPlace);
     const run = (): R => compiled(...args);
-    const result = donor ? engine.inPlace(donor.node, run) : run();
+    const result = donor ? engine.inPlace(nodeOf(donor, host, 'kernel'), run) : run();
     donor?.dispose();
     return result;
   };

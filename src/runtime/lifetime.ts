@@ -1,7 +1,6 @@
 // The life of tensors: who made them, who disposed of them, and what happens to those that nobody disposes of.
 
 import { byteSize } from '../base/dtype.ts';
-import type { Place } from '../devices/place.ts';
 import { dropHandle } from '../graph/holding.ts';
 import type { Node } from '../graph/node.ts';
 import { callerLine, callSite } from '../tensor/core.ts';
@@ -50,8 +49,9 @@ export class Lifetime {
     });
   }
 
-  opened(places: readonly Place[]): void {
-    this.#unwatched = places.some((p) => p.mortal) ? 0 : smallBytes;
+  /** `mortal`: some device can be lost. */
+  opened(mortal: boolean): void {
+    this.#unwatched = mortal ? 0 : smallBytes;
   }
 
   /** Devices are closed: there is nothing left to free. */

@@ -3,6 +3,7 @@
 // The condition is computed on the device in every round. Once it is false, further rounds leave the state as it is, so
 // the result is that of a plain `while`, however seldom the host looks.
 
+import { promiseOf } from '../base/callbacks.ts';
 import { sameShape, show } from '../base/shape.ts';
 import { turnIfDue } from '../base/turn.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
@@ -10,7 +11,7 @@ import { aborted } from '../governor/recovery/errors.ts';
 import { args } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, reshape } from '../tensor/build.ts';
-import { TensorCore, type WaitOptions } from '../tensor/core.ts';
+import { nodeOf, TensorCore, type WaitOptions } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { compile } from './compile.ts';
 import type { Engine } from './engine.ts';
@@ -47,7 +48,7 @@ export async function loop<S extends LoopState>(
   const every = count(options.every, 16, 'every');
   const maxRounds = count(options.maxRounds, 1_000_000, 'maxRounds');
   const functions = { condition: checked(condition), body };
-  const ready = (s: S) => status(host, constant('i32', 0), functions.condition(s).node);
+  const ready = (s: S) => status(host, constant('i32', 0), nodeOf(functions.condition(s), host, 'loop'));
   const called = { name: 'loop', kernel: false };
   const first = compile(host, engine, ready, { called });
   const step = compile(host, engine, (s: S, before: Tensor) => round(host, functions, s, before), { called });
@@ -97,11 +98,11 @@ function round<S extends LoopState>(
     const was = old.values[i]!;
     if (t.dtype !== was.dtype || !sameShape(t.shape, was.shape))
       throw differs(`tensor ${i} went from ${was.dtype} ${show(was.shape)} to ${t.dtype} ${show(t.shape)}`);
-    return new Tensor(host, alu('where', expand(goes, t.shape), t.node, was.node));
+    return new Tensor(host, alu('where', expand(goes, t.shape), nodeOf(t, host, 'loop'), was.node));
   });
   const kept = old.rebuild(next) as S;
   const rounds = alu('add', word(before.node, 0), cast(goes, 'i32'));
-  return { state: kept, status: status(host, rounds, alu('and', goes, condition(kept).node)) };
+  return { state: kept, status: status(host, rounds, alu('and', goes, nodeOf(condition(kept), host, 'loop'))) };
 }
 
 /** Rounds so far, and whether there is another one, as one tensor: one read tells both. */
@@ -122,6 +123,7 @@ const checked =
   (state: S): Tensor => {
     const t = condition(state);
     if (isTensor(t) && t.size === 1) return t.cast('bool').reshape([]);
+    promiseOf(t);
     throw new ArgumentError({
       code: 'BAD_CONDITION',
       message: `loop: the condition is ${isTensor(t) ? `a tensor of shape ${show(t.shape)}` : typeof t}, not one truth value`,

@@ -8,7 +8,7 @@ import { ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import type { Common, Joined } from '../tensor/arithmetic.ts';
 import type { ScalarInput } from '../tensor/build.ts';
-import { foreign, TensorCore } from '../tensor/core.ts';
+import { nodeOf, TensorCore } from '../tensor/core.ts';
 import { arange, type DTypeOf, encode, eye, full, iota, linspace, type TensorInput, tri } from '../tensor/create.ts';
 import { einsumNode } from '../tensor/einsum.ts';
 import { concat, stack, where } from '../tensor/joining.ts';
@@ -218,7 +218,7 @@ export abstract class TensorMaking {
   where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor;
   where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor {
     const [p, q] = [this.operand(a, 'where'), this.operand(b, 'where')];
-    return this.made(where(this.nodeOf(condition, 'where'), p, q));
+    return this.made(where(nodeOf(condition, this.host, 'where'), p, q));
   }
 
   /**
@@ -263,16 +263,10 @@ export abstract class TensorMaking {
   }
 
   private nodesOf(tensors: readonly Tensor[], call: string): Node[] {
-    return tensors.map((t) => this.nodeOf(t, call));
-  }
-
-  /** The node of a tensor of this runtime. */
-  private nodeOf(tensor: Tensor, call: string): Node {
-    if (tensor.host !== this.host) throw foreign(tensor, call);
-    return tensor.node;
+    return tensors.map((t) => nodeOf(t, this.host, call));
   }
 
   private operand(value: Tensor | ScalarInput, call: string): Node | ScalarInput {
-    return value instanceof TensorCore ? this.nodeOf(value, call) : value;
+    return value instanceof TensorCore ? nodeOf(value, this.host, call) : value;
   }
 }

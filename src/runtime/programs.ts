@@ -7,13 +7,14 @@ import type { Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Router } from '../governor/routing/router.ts';
 import type { RouteRequest } from '../governor/routing/types.ts';
+import { KeyedCache } from '../graph/keyed-cache.ts';
 import type { Node } from '../graph/node.ts';
 import type { Patterns } from '../graph/patterns.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
-import { KeyedCache, type Trace } from '../graph/trace.ts';
+import type { Trace } from '../graph/trace.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
-import { type Entry, type Executable, newEntry, usable } from './executable.ts';
+import { type Entry, type Executable, isInOrder, newEntry, usable } from './executable.ts';
 import type { Ledger } from './ledger.ts';
 import { type Conditions, type Placed, Placement } from './placement.ts';
 import { checkSizes } from './placement-errors.ts';
@@ -24,8 +25,8 @@ import { locations } from './whereabouts.ts';
 const maxPrograms = 2048;
 /** Runs after which it is known whether values that a program keeps are used. */
 const trialRuns = 3;
-/** How many bytes are worth asking. The host's memory is new each time until something is freed: the system clears it, and no cache has it. */
-const manyBytes = ({ caps }: Place): number => (caps.host ? 64 << 10 : 1 << 20);
+/** How many bytes are worth asking. On the host all are: few of them are computed again sooner than they are attached to a tensor. */
+const manyBytes = ({ caps }: Place): number => (caps.host ? 0 : 1 << 20);
 
 export class Programs {
   readonly #places: readonly Place[];
@@ -131,7 +132,19 @@ export class Programs {
     );
     const { generation } = place;
     const by = { name: null, steps: plan.steps };
-    const executable: Executable = { id, plan, place, generation, programs, by, entry, decision: null, runs: 0 };
+    const inOrder = isInOrder(plan);
+    const executable: Executable = {
+      id,
+      plan,
+      place,
+      generation,
+      programs,
+      inOrder,
+      by,
+      entry,
+      decision: null,
+      runs: 0,
+    };
     entry.executables[place.index] = executable;
     return executable;
   }

@@ -13,6 +13,7 @@ import { ArgumentError, DeviceUnavailable } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { RawKernel } from '../kernel/kernel.ts';
+import { nodeOf } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
@@ -98,6 +99,7 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
 
   const call = (inputs: readonly Tensor[], scalars: readonly number[] = []): Tensor[] => {
     host.checkOpen('rawKernel');
+    const nodes = inputs.map((t) => nodeOf(t, host, name));
     const outputs = options.outputs(...inputs);
     for (const o of outputs) checkShape(o.shape, name);
     const grid = triple(options.grid(...inputs));
@@ -105,7 +107,6 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
     const kernel = Object.assign((language: RawLanguage) => describe(name, language, options, reads, outputs, grid), {
       outputs,
     });
-    const nodes = inputs.map((t) => t.node);
     return run(kernel, nodes, [...scalars]).map((node) => new Tensor(host, node));
   };
   return checked(name, 'inputs:tensor[] scalars:numbers?', call, runtimeKinds);

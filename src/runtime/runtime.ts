@@ -12,8 +12,8 @@ import type { Health } from '../governor/recovery/health.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
 import type { Router } from '../governor/routing/router.ts';
-import { TensorCore, type WaitOptions } from '../tensor/core.ts';
-import { typed } from '../tensor/host-array.ts';
+import { nodeOf, TensorCore, type WaitOptions } from '../tensor/core.ts';
+import { hostMemory, typed } from '../tensor/host-array.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';
@@ -143,7 +143,7 @@ export class Runtime extends TensorMaking {
     checkShape([count], 'pinned');
     const bytes = count * byteSize(dtype);
     const place = this.#governor.places.find((p) => p.alive && p.device.pinned);
-    const memory = place?.device.pinned?.(bytes) ?? new ArrayBuffer(bytes);
+    const memory = place?.device.pinned?.(bytes) ?? hostMemory(bytes, 'pinned');
     return typed(new Uint8Array(memory, 0, bytes), dtype) as HostArrays[D];
   }
 
@@ -236,7 +236,7 @@ export class Runtime extends TensorMaking {
    * @example (() => { const t = rt.ones([2]).add(1); rt.compute(t); return t.computed; })() // → true
    */
   compute(...tensors: readonly Tensor[]): void {
-    if (tensors.length > 0) this.host.compute(tensors.map((t) => t.node));
+    if (tensors.length > 0) this.host.compute(tensors.map((t) => nodeOf(t, this.host, 'compute')));
   }
 
   /**
@@ -248,8 +248,8 @@ export class Runtime extends TensorMaking {
   async flush(options: WaitOptions, ...tensors: readonly Tensor[]): Promise<void>;
   async flush(first?: WaitOptions | Tensor, ...rest: readonly Tensor[]): Promise<void> {
     const signal = first instanceof TensorCore ? undefined : first?.signal;
-    const nodes = first instanceof TensorCore ? [first.node] : [];
-    for (const t of rest) nodes.push(t.node);
+    const tensors = first instanceof TensorCore ? [first, ...rest] : rest;
+    const nodes = tensors.map((t) => nodeOf(t, this.host, 'flush'));
     if (nodes.length > 0) await this.#engine.computeAsync(nodes, this.host.want(anywhere), signal);
     // Asked for before anything is waited for: flags come with the end of the work, not after it.
     const checking = this.#engine.checks.verifyAll();
@@ -339,7 +339,7 @@ export class Runtime extends TensorMaking {
     const { places } = this.#governor;
     const reason = (id: string): string =>
       places.length === 1 ? 'the only device' : `the only device that can do it now (${id})`;
-    return explain(this.#engine, tensor.node, reason);
+    return explain(this.#engine, nodeOf(tensor, this.host, 'explain'), reason);
   }
 
   /**

@@ -10,9 +10,10 @@ import type { Recording } from '../devices/device.ts';
 import { ArgumentError } from '../errors.ts';
 import { addHandle } from '../graph/holding.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
+import { KeyedCache } from '../graph/keyed-cache.ts';
 import { codeOf, type IndexCheck, Node } from '../graph/node.ts';
-import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
-import { TensorCore } from '../tensor/core.ts';
+import { type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
+import { nodeOf, TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
@@ -73,17 +74,22 @@ type Pattern =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'branch'; readonly names: readonly string[] | null; readonly items: readonly Pattern[] };
 
-/** Whether arguments are like those of a remembered call; their tensors are added to `inputs`. */
-export function fits(pattern: readonly Pattern[], args: readonly unknown[], inputs: Node[]): boolean {
+/** Whether arguments are like those of a remembered call of a runtime; their tensors are added to `inputs`. */
+export function fits(
+  host: RuntimeHost,
+  pattern: readonly Pattern[],
+  args: readonly unknown[],
+  inputs: Node[],
+): boolean {
   if (pattern.length !== args.length) return false;
-  for (let i = 0; i < args.length; i++) if (!fitsOne(pattern[i]!, args[i], inputs)) return false;
+  for (let i = 0; i < args.length; i++) if (!fitsOne(host, pattern[i]!, args[i], inputs)) return false;
   return true;
 }
 
-function fitsOne(pattern: Pattern, arg: unknown, inputs: Node[]): boolean {
+function fitsOne(host: RuntimeHost, pattern: Pattern, arg: unknown, inputs: Node[]): boolean {
   if (pattern.kind === 'tensor') {
     // The class itself, not the first of those it extends: that is found a dozen steps sooner.
-    if (!(arg instanceof Tensor)) return false;
+    if (!(arg instanceof Tensor) || arg.host !== host) return false;
     const { node } = arg;
     if (node.shape !== pattern.shape || node.dtype !== pattern.dtype) return false;
     inputs.push(node);
@@ -94,7 +100,7 @@ function fitsOne(pattern: Pattern, arg: unknown, inputs: Node[]): boolean {
   const below = branches(arg);
   if (!below || (below.names === null) !== (pattern.names === null)) return false;
   if (below.names?.some((n, i) => n !== pattern.names![i])) return false;
-  return fits(pattern.items, below.items, inputs);
+  return fits(host, pattern.items, below.items, inputs);
 }
 
 /** Arguments with every tensor replaced, and what they are like. */
@@ -112,8 +118,9 @@ function symbolic(host: RuntimeHost, args: readonly unknown[]): Symbolic {
   const actual: Node[] = [];
   const walk = (arg: unknown, path: string, depth: number): [unknown, Pattern] => {
     if (arg instanceof TensorCore) {
-      const { dtype, shape } = arg.node;
-      actual.push(arg.node);
+      const node = nodeOf(arg, host, 'compile');
+      const { dtype, shape } = node;
+      actual.push(node);
       const made = new Tensor(host, new Node('leaf', dtype, shape, [], noInts));
       tensors.push(made);
       return [made, { kind: 'tensor', dtype, shape }];
@@ -169,7 +176,7 @@ export class Signatures {
   find(args: readonly unknown[], inputs: Node[]): Remembered | null {
     for (let i = 0; i < this.#remembered.length; i++) {
       const known = this.#remembered[i]!;
-      if (!fits(known.pattern, args, inputs)) {
+      if (!fits(this.#host, known.pattern, args, inputs)) {
         if (inputs.length > 0) inputs.length = 0;
         continue;
       }
@@ -193,7 +200,7 @@ export class Signatures {
       host.scope(() => {
         const result = host.tracing(() => body(...(symbols.args as never[])));
         const flat = flatten(result, (v): v is Tensor => v instanceof TensorCore, 'compile', 'the result');
-        graph = flat.values.map((t) => t.node);
+        graph = flat.values.map((t) => nodeOf(t, host, 'compile'));
         rebuild = flat.rebuild;
         for (const n of graph) addHandle(n);
       });

@@ -1,6 +1,7 @@
 // What the methods of a runtime take. How signatures are written: base/signatures.ts.
 
-import { isPlain, kindTable, plainKinds } from '../base/kinds.ts';
+import { isDetached } from '../base/arguments.ts';
+import { attached, isPlain, kindTable, plainKinds } from '../base/kinds.ts';
 import { tensorKinds } from '../tensor/signatures.ts';
 
 const isTensor = tensorKinds.tensor.is;
@@ -10,8 +11,9 @@ const isPiece = (v: unknown): boolean => typeof v === 'object' && v !== null && 
 export const runtimeKinds = kindTable({
   ...tensorKinds,
   data: {
-    is: (v: unknown) => tensorKinds.scalar.is(v) || Array.isArray(v) || ArrayBuffer.isView(v),
+    is: (v: unknown) => tensorKinds.scalar.is(v) || Array.isArray(v) || (ArrayBuffer.isView(v) && !isDetached(v)),
     words: 'numbers, arrays of numbers or a typed array',
+    habit: attached,
   },
   layouts: {
     is: (v: unknown) => Array.isArray(v) && v.every(isPiece),

@@ -233,7 +233,7 @@ export class Stepper {
     try {
       const inputs: Node[] = [];
       const { state, reads } = { state: this.#state, reads: this.#options.reads };
-      if (!fits(asked.pattern, [state, given, ...(this.#options.fixed ?? [])], inputs)) return;
+      if (!fits(host, asked.pattern, [state, given, ...(this.#options.fixed ?? [])], inputs)) return;
       const numbers = asked.signature.outputs.map((_, i) => i);
       const results = asked.rebuild(numbers) as Record<string, number>;
       this.#bound = BoundStep.make(host, { asked, inputs, given: given.node, state, results, reads });

@@ -40,9 +40,11 @@ export interface TransferParts {
   readonly ledger: Ledger;
   readonly events: Emitter;
   readonly forgotten: Forgotten;
+  /** Some device can be lost. */
+  readonly mortal: boolean;
 }
 
-/** Reads of so many bytes are timed on every device: the clock takes no noticeable part of them. */
+/** Reads of so many bytes are timed on every device: the clock takes no noticeable part of them, as it does of others. */
 const timedBytes = 64 << 10;
 
 /** How often bytes may be lost between being computed and being read before a read gives up. */
@@ -57,7 +59,7 @@ interface Reading {
   readonly node: Node;
   readonly signal: AbortSignal | undefined;
   readonly into: Uint8Array | undefined;
-  /** When it began, and the line that reads, if somebody wants to know. */
+  /** When it began, -1 if it is not timed, and the line that reads, if somebody wants to know. */
   readonly start: number;
   readonly line: string;
   /** Where the bytes are read, once they are computed. */
@@ -92,12 +94,14 @@ export class Transfers {
   readonly #ledger: Ledger;
   readonly #events: Emitter;
   readonly #forgotten: Forgotten;
+  readonly #mortal: boolean;
   /** Where a synchronous read is at work; null while it computes. */
   #reading: Place | null = null;
   #ran: Executable | null = null;
 
   constructor(engine: Engine, parts: TransferParts) {
-    const { recovery, settings, ledger, events, forgotten } = parts;
+    const { recovery, settings, ledger, events, forgotten, mortal } = parts;
+    this.#mortal = mortal;
     this.#forgotten = forgotten;
     this.#engine = engine;
     this.#recovery = recovery;
@@ -110,25 +114,35 @@ export class Transfers {
 
   readonly #readingNow: Work<Node, Want, TypedArray> = {
     what: 'read',
-    run: (node, want, failures) => {
-      this.#reading = null;
-      const ran = !node.storage || node.storage.lost ? this.#engine.compute([node], want) : null;
-      this.#ran = failures === 0 ? ran : null;
-      const place = readable(node.storage!);
-      this.#reading = place;
-      const data = this.#readNow(node, place);
-      if (place) this.#recovery.succeeded(place);
-      return data;
-    },
+    run: (node, want, failures) => this.#readOnce(node, want, failures),
     blame: (_, node) => (this.#reading ? { place: this.#reading, node } : null),
   };
 
   readSync(node: Node, want: Want): TypedArray {
     const { feedback } = this.#engine;
-    if (!feedback.wanted) return this.#recovery.attempts.run(this.#readingNow, node, want);
+    if (!feedback.wanted) return this.#readAttempted(node, want);
     const start = performance.now();
-    const data = this.#recovery.attempts.run(this.#readingNow, node, want);
+    const data = this.#readAttempted(node, want);
     if (this.#ran) feedback.call(this.#ran, performance.now() - start);
+    return data;
+  }
+
+  #readAttempted(node: Node, want: Want): TypedArray {
+    try {
+      return this.#readOnce(node, want, 0);
+    } catch (error) {
+      return this.#recovery.attempts.failed(this.#readingNow, node, want, error);
+    }
+  }
+
+  #readOnce(node: Node, want: Want, failures: number): TypedArray {
+    this.#reading = null;
+    const ran = !node.storage || node.storage.lost ? this.#engine.computeOne(node, want) : null;
+    this.#ran = failures === 0 ? ran : null;
+    const place = readable(node.storage!);
+    this.#reading = place;
+    const data = this.#readNow(node, place);
+    if (place) this.#recovery.succeeded(place);
     return data;
   }
 
@@ -145,7 +159,7 @@ export class Transfers {
     const buffer = storage.on(place)!;
     // A device that is done when a call returns is not waited for; a large copy takes its time all the same.
     const counts = place.mortal || length >= timedBytes;
-    if (!counts && !this.#settings.development && !this.#listening) {
+    if (!counts && !this.#watched) {
       this.#ledger.waits++;
       place.waits++;
       return elements(device, buffer, node);
@@ -181,7 +195,7 @@ export class Transfers {
   /** The elements as stored, or `into`, or a promise of that: what is there at once costs no turn of the queue. */
   read(node: Node, want: Want, signal?: AbortSignal, into?: Uint8Array): Maybe<TypedArray> {
     const line = this.#line();
-    const start = performance.now();
+    const start = this.#isTimed(node) ? performance.now() : -1;
     const reading: Reading = { node, signal, into, line, start, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     addUse(node);
@@ -203,6 +217,11 @@ export class Transfers {
       const last = data instanceof Promise ? this.#haveRead(reading) : pause;
       if (last) await last;
       return read;
+    } catch (error) {
+      // Loops of reads that fail turn the event loop, and leave memory, as others do.
+      const last = this.#forgotten.pause(performance.now());
+      if (last) await last;
+      throw error;
     } finally {
       dropUse(reading.node);
     }
@@ -210,6 +229,11 @@ export class Transfers {
 
   /** The elements are there; what the call should still wait for. */
   #haveRead({ place, start, line, ran }: Reading): Promise<void> | null {
+    if (start < 0) {
+      this.#ledger.waits++;
+      if (place) place.waits++;
+      return this.#forgotten.pauseAfterShort();
+    }
     const now = this.#waited(place, start, line);
     if (ran) this.#engine.feedback.call(ran, now - start);
     return this.#forgotten.pause(now);
@@ -283,9 +307,15 @@ export class Transfers {
     return into;
   }
 
-  /** Whether somebody hears of reads. */
-  get #listening(): boolean {
-    return this.#events.heard.wait || this.#events.heard.download;
+  /** Whether somebody wants to know of every read. */
+  get #watched(): boolean {
+    return this.#settings.development || this.#events.heard.wait || this.#events.heard.download;
+  }
+
+  /** Whether a read takes its time: where no device can be lost, every device is done when a call returns. */
+  #isTimed({ size, dtype }: Node): boolean {
+    if (this.#mortal || this.#watched || this.#engine.feedback.wanted) return true;
+    return size * 8 >= timedBytes && size * byteSize(dtype) >= timedBytes;
   }
 
   /** The line that reads, if somebody wants to know: finding it takes longer than most reads. */

@@ -1,5 +1,6 @@
 // Values nested in arrays and plain objects: what compiled functions take and return, and the state of a loop.
 
+import { promiseOf } from '../base/callbacks.ts';
 import { ArgumentError } from '../errors.ts';
 
 /** One value, or arrays and objects of them to any depth. */
@@ -65,11 +66,14 @@ export function flatten<T>(
 }
 
 function notAValue(value: unknown, path: string, where: string, what: string): ArgumentError {
+  const late = promiseOf(value) !== null;
   const kind = value === null ? 'null' : Array.isArray(value) ? 'an array nested too deep' : kindOf(value);
   return new ArgumentError({
     code: 'NOT_A_TENSOR',
     message: `${where}: ${what}${path ? ` at ${path}` : ''} is ${kind}, not a tensor`,
-    fix: 'Use tensors, nested in arrays and plain objects as you like.',
+    fix: late
+      ? 'Write a function that is not async: it is called to see what it computes, and nothing is known yet.'
+      : 'Use tensors, nested in arrays and plain objects as you like.',
     where,
   });
 }

@@ -102,8 +102,9 @@ function comparison(op: AluOp, swap: boolean): BinaryOp {
     op: swap ? null : aluRows[op],
     plain: swap ? 0 : bitsOf(dtypes),
     build: (a, b, where) => {
-      if (!isNode(b) && typeof b !== 'boolean' && dtypeInfo[a.dtype].class === 'int')
-        return compareNumber(op, a, b, swap);
+      // Bools compare with numbers as the whole numbers 0 and 1.
+      if (!isNode(b) && typeof b !== 'boolean' && !isFloat(a.dtype))
+        return compareNumber(op, a.dtype === 'bool' ? cast(a, 'i32') : a, b, swap);
       const mixed = isNode(b) && is64BitInt(a.dtype) && is64BitInt(b.dtype) && a.dtype !== b.dtype;
       const [p, q] = mixed ? spread(a, b, where) : operandsOf(a, b, where, joined(a, b, where));
       const [x, y] = swap ? [q, p] : [p, q];

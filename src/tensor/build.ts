@@ -35,22 +35,23 @@ export function cast(node: Node, dtype: DType): Node {
 }
 
 export function expand(node: Node, shape: Shape): Node {
-  return sameShape(node.shape.values, shape) ? node : makeNode('expand', node.dtype, shape, [node]);
+  return sameShape(node.shape.quick, shape) ? node : makeNode('expand', node.dtype, shape, [node]);
 }
 
 export function reshape(node: Node, shape: Shape): Node {
-  return sameShape(node.shape.values, shape) ? node : makeNode('reshape', node.dtype, shape, [node]);
+  return sameShape(node.shape.quick, shape) ? node : makeNode('reshape', node.dtype, shape, [node]);
 }
 
 export function permute(node: Node, order: readonly number[]): Node {
-  if (order.every((axis, i) => axis === i)) return node;
-  return makeNode(
-    'permute',
-    node.dtype,
-    order.map((axis) => node.shape.values[axis]!),
-    [node],
-    args.list(order),
-  );
+  const sizes = node.shape.quick;
+  const moved = new Array<number>(order.length);
+  let same = true;
+  for (let i = 0; i < order.length; i++) {
+    const axis = order[i]!;
+    moved[i] = sizes[axis]!;
+    if (axis !== i) same = false;
+  }
+  return same ? node : makeNode('permute', node.dtype, moved, [node], args.list(order));
 }
 
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
@@ -101,7 +102,7 @@ export function operandsOf(a: Node, b: Node | ScalarInput, where: string, force?
   const x = cast(a, dtype);
   const y = cast(b, dtype);
   if (x.shape === y.shape || x.shape === noInts || y.shape === noInts) return [x, y];
-  const shape = broadcast(x.shape.values, y.shape.values, where);
+  const shape = broadcast(x.shape.quick, y.shape.quick, where);
   return [expand(x, shape), expand(y, shape)];
 }
 

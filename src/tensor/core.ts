@@ -3,7 +3,7 @@
 // Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
 // made by the million.
 
-import { notMade } from '../base/arguments.ts';
+import { isDetached, notMade, shown } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
@@ -73,7 +73,7 @@ export abstract class TensorCore<D extends DType = DType> {
   /** Computes what has piled up. If that fails nobody gets to hold this tensor. */
   private cut(): void {
     try {
-      this.#host.compute([this.node]);
+      this.#host.computeOne(this.node);
     } catch (e) {
       this.dispose();
       throw e;
@@ -289,7 +289,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example rt.tensor([1]).add(1).compute().dataSync() // → [2]
    */
   compute(): this {
-    this.#host.compute([this.node]);
+    this.#host.computeOne(this.node);
     return this;
   }
 
@@ -327,8 +327,8 @@ export function named(t: TensorCore): string {
 /** Refuses an array that cannot hold the elements of a node, and nothing else, as they are. */
 function checkTarget(into: unknown, { dtype, size, shape }: Node): void {
   const kind = widen[dtype] ? Float32Array : dtypeInfo[dtype].storage;
-  if (into instanceof kind && into.length === size) return;
-  const given = ArrayBuffer.isView(into) ? `a ${into.constructor.name} of ${(into as TypedArray).length}` : typeof into;
+  if (into instanceof kind && into.length === size && !isDetached(into)) return;
+  const given = ArrayBuffer.isView(into) ? `${shown(into)} of ${(into as TypedArray).length}` : typeof into;
   throw new ArgumentError({
     code: 'BAD_TARGET',
     message: `data: ${dtype} ${show(shape.values)} does not fit into ${given}`,
@@ -387,8 +387,14 @@ function tooMany(): ArgumentError {
   });
 }
 
+/** The node of a tensor that this runtime made; those of other runtimes are refused. */
+export function nodeOf(tensor: TensorCore, host: TensorHost, where: string): Node {
+  if (tensor.host !== host) throw foreign(tensor, where);
+  return tensor.node;
+}
+
 /** Refuses an operand that another runtime made. */
-export function foreign(other: TensorCore, where: string): ArgumentError {
+function foreign(other: TensorCore, where: string): ArgumentError {
   return new ArgumentError({
     code: 'FOREIGN_TENSOR',
     message: `${where}: the operands belong to different runtimes, among them ${named(other)}`,

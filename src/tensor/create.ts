@@ -1,6 +1,6 @@
 // Making tensors from host data and from rules.
 
-import { checkFinite, checkWhole } from '../base/arguments.ts';
+import { checkFinite, checkWhole, isDetached, shown } from '../base/arguments.ts';
 import { accumulatorFor, byteSize, type DType, dtypeInfo, intRange, isFloat, isInt } from '../base/dtype.ts';
 import { numberToBf16, numberToF16 } from '../base/half.ts';
 import { checkShape, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
@@ -92,6 +92,14 @@ function fromTypedArray(view: ArrayBufferView): Flat {
       code: 'UNSUPPORTED_ARRAY',
       message: `tensor: a ${name} has no dtype`,
       fix: `Use one of ${Object.keys(arrayTypes).join(', ')}.`,
+      where: 'tensor',
+    });
+  }
+  if (isDetached(view)) {
+    throw new ArgumentError({
+      code: 'DETACHED_ARRAY',
+      message: `tensor: a row is ${shown(view)}`,
+      fix: 'Use it before it is transferred, or transfer a copy: array.slice().',
       where: 'tensor',
     });
   }

@@ -1,6 +1,6 @@
 // Discrete Fourier transforms of one axis, of any length. A complex value is a pair of tensors.
 //
-// Where every device has a transform of its own (the `fourier` routine), lengths of small prime factors go there. Otherwise:
+// Where every device has a transform of its own (the `fourier` routine), lengths of small prime factors and short ones of any go there. Otherwise:
 // a length that has a divisor of at most `largest` is split (Cooley and Tukey, 1965): products with small matrices, which
 // every device does well. A longer prime becomes a convolution of a power of two (Bluestein, 1970). The matrices and the other
 // roots of unity are tables that a runtime keeps (roots.ts).
@@ -9,6 +9,7 @@ import { shown } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, promote } from '../base/dtype.ts';
 import { normalizeAxis, type Shape, sameShape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
+import { args } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
 import { transformed } from '../kernel/fourier.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
@@ -70,13 +71,15 @@ class Transform {
 
   /** The first `frequencies` of each row by the devices' own transform, which is forwards: backwards it is that of exchanged parts. */
   #routine([real, imag]: Pair, frequencies: number, sign: number): Whole {
-    const [count] = real.shape.values as readonly [number, number];
+    const shape = [real.shape.values[0]!, frequencies];
     const [a, b] = imag && sign > 0 ? [imag, real] : [real, imag];
-    const made = makeNode('fourier', this.#dtype, [2, count, frequencies], b ? [a, b] : [a]);
-    const part = (i: number): Node =>
-      reshape(strided(made, [i, 0, 0], [1, 1, 1], [1, count, frequencies]), [count, frequencies]);
-    if (sign < 0) return [part(0), part(1)];
-    return imag ? [part(1), part(0)] : [part(0), alu('neg', part(1))];
+    const made = makeNode('fourier', this.#dtype, shape, b ? [a, b] : [a]);
+    const [first, second] = [
+      makeNode('first', this.#dtype, shape, [made]),
+      makeNode('second', this.#dtype, shape, [made]),
+    ];
+    if (sign < 0) return [first, second];
+    return imag ? [second, first] : [first, alu('neg', second)];
   }
 
   /** Whether devices have a transform of their own for these rows. */
@@ -87,6 +90,13 @@ class Transform {
   /** The first half of the frequencies of real rows of even length that devices take. */
   halves(x: Node): Whole {
     return this.#routine([x, null], x.shape.values[1]! / 2 + 1, -1);
+  }
+
+  /** Real rows of even length from the first half of their frequencies, divided by the length. */
+  back([real, imag]: Pair, length: number): Node {
+    const { values } = real.shape;
+    const parts = [real, imag ?? filled(this.#dtype, 0, values)];
+    return makeNode('fourier', this.#dtype, [values[0]!, length], parts, args.fourierBack);
   }
 
   /**
@@ -234,8 +244,21 @@ export function realFourierNodes(host: TensorHost, x: Node, axis: number, where:
   return both(fourierNodes(host, [x, null], axis, false, where), (t) => firstOf(t, axis, Math.floor(n / 2) + 1, where));
 }
 
+/** The real values of an axis, so many of them, from the first half of their frequencies. */
+export function fourierBack(host: TensorHost, half: Pair, axis: number, length: number, where: string): Node {
+  const type = typeOf(half, where);
+  const { rows, order, back } = rowsOf(half[0], axis, where);
+  const [count, given] = rows as readonly [number, number];
+  const wide = accumulatorFor(type);
+  const transform = new Transform(host, wide);
+  if (length !== 2 * given - 2 || !transform.takes(count, length))
+    return fourierNodes(host, hermitian(half, axis, length, where), axis, true, where)[0];
+  const flat = each(half, (t) => reshape(permute(cast(t, wide), order), rows));
+  return cast(back(transform.back(flat, length)), type);
+}
+
 /** The frequencies of a real signal of so many values, from the first half of them. */
-export function hermitian(half: Pair, axis: number, length: number, where: string): Whole {
+function hermitian(half: Pair, axis: number, length: number, where: string): Whole {
   const type = typeOf(half, where);
   const [real, imag] = each(half, (t) => cast(t, type));
   const shape = real.shape.values;

@@ -27,6 +27,7 @@ export interface TensorHost {
   /** Takes a handle out of all scopes. */
   keep(tensor: Handle): void;
   compute(nodes: readonly Node[]): void;
+  computeOne(node: Node): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;
   /** The elements as stored, or a promise of them; their bytes in `into`, if that is given, which is as long. */

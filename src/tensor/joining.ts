@@ -11,7 +11,7 @@ import { alu, cast, constantFrom, expand, operandsOf, reshape, type ScalarInput,
 export function where(condition: Node, a: Node | ScalarInput, b: Node | ScalarInput): Node {
   const [x, y] = branches(a, b);
   const c = cast(condition, 'bool');
-  const shape = [x, y].reduce<Shape>((s, n) => broadcast(s, n.shape.values, 'where'), c.shape.values);
+  const shape = broadcast(broadcast(c.shape.values, x.shape.values, 'where'), y.shape.values, 'where');
   return alu('where', expand(c, shape), expand(x, shape), expand(y, shape));
 }
 
@@ -31,9 +31,13 @@ export function concat(nodes: readonly Node[], axis: number, call = 'concat'): N
   const first = checkSome(nodes, call);
   const shape = first.shape.values;
   const a = normalizeAxis(axis, shape.length, call);
+  let dtype = first.dtype;
+  let length = 0;
   for (const n of nodes) {
     const { values } = n.shape;
-    if (values.length === shape.length && values.every((d, i) => i === a || d === shape[i])) continue;
+    if (n.dtype !== dtype) dtype = promote(dtype, n.dtype);
+    length += values[a]!;
+    if (values === shape || isAlike(values, shape, a)) continue;
     throw new ShapeError({
       code: 'SHAPE_MISMATCH',
       message: `${call}: ${show(values)} does not fit ${show(shape)} along axis ${a}`,
@@ -41,14 +45,18 @@ export function concat(nodes: readonly Node[], axis: number, call = 'concat'): N
       where: call,
     });
   }
-  const dtype = nodes.map((n) => n.dtype).reduce(promote);
-  const length = nodes.reduce((n, x) => n + x.shape.values[a]!, 0);
-  const result = checkCount(
-    shape.map((d, i) => (i === a ? length : d)),
-    call,
-  );
+  const result = [...shape];
+  result[a] = length;
+  checkCount(result, call);
   const parts = nodes.map((n) => cast(n, dtype));
   return parts.length === 1 ? parts[0]! : makeNode('concat', dtype, result, parts, args.axis(a));
+}
+
+/** Whether shapes are equal but for one axis. */
+function isAlike(a: Shape, b: Shape, but: number): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (i !== but && a[i] !== b[i]) return false;
+  return true;
 }
 
 /** Nodes of one shape along a new axis. */

@@ -79,7 +79,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).transpose() // → [[1, 3], [2, 4]]
    */
   transpose(order?: readonly number[]): Tensor<D> {
-    return this.permute(order ?? this.shape.map((_, i) => this.rank - 1 - i));
+    return order === undefined ? this.make<D>(permute(this.node, reversed(this.rank))) : this.permute(order);
   }
 
   /**
@@ -335,3 +335,8 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
     return this.make<D>(alu('where', inside, this.node, expand(constant(this.dtype, 0), this.shape)));
   }
 }
+
+/** By rank: all axes, the last first. */
+const orders: (readonly number[])[] = [];
+const reversed = (rank: number): readonly number[] =>
+  (orders[rank] ??= Array.from({ length: rank }, (_, i) => rank - 1 - i));

@@ -9,7 +9,7 @@ import type { FloatOf, Joined } from './arithmetic.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput } from './build.ts';
 import { type ConvOptions, convKernelNode, convNode, convTransposeNode } from './conv.ts';
 import { Linear } from './linear.ts';
-import { finite, meanOf, reduce, varianceOf } from './reductions.ts';
+import { meanOf, reduce, varianceOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
 import { folded, type PerAxis, type Sides, windowed, windowing } from './windowing.ts';
 
@@ -195,7 +195,8 @@ function softmaxParts(node: Node, axis: number | readonly number[], where: strin
   const shape = node.shape.values;
   const options = { axis: normalizeAxes(axis, shape.length, where), keepdims: true };
   if (node.size === 0) return { type, shifted: x, exp: x, sum: x };
-  const top = finite(reduce('max', x, options, where));
+  // An infinite maximum makes the whole row NaN, as in NumPy and PyTorch.
+  const top = reduce('max', x, options, where);
   const shifted = alu('sub', x, expand(top, shape));
   const exp = alu('exp', shifted);
   return { type, shifted, exp, sum: expand(reduce('sum', exp, options, where), shape) };

@@ -1,14 +1,15 @@
 // Scans and sorting along an axis.
 
 import { accumulatorFor, type DType, sumTypeFor } from '../base/dtype.ts';
-import { normalizeAxis, type Shape, show } from '../base/shape.ts';
+import { normalizeAxis, show } from '../base/shape.ts';
 import { ArgumentError } from '../errors.ts';
 import { args, type Combine } from '../graph/args.ts';
-import { makeNode, type Node } from '../graph/node.ts';
+import { noInts } from '../graph/intern.ts';
+import { makeNode, Node } from '../graph/node.ts';
 import { cast, permute, positionType, reshape, tooLong } from './build.ts';
 import { Reductions, type SumOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
-import { padded, sliced } from './views.ts';
+import { padded, sliced, strided } from './views.ts';
 
 export interface ScanOptions<E extends DType = DType> {
   /** From the last element to the first. */
@@ -136,24 +137,47 @@ function sorted(
   where: string,
   keep = Number.POSITIVE_INFINITY,
 ): { values: () => Node; positions: () => Node } {
-  const rank = x.shape.values.length;
-  const a = normalizeAxis(axis, rank, where);
-  if (positionType(x.shape.values[a]!) !== 'i32') throw tooLong(where, x.shape.values, a);
-  const there = x.shape.values.map((_, i) => i).filter((i) => i !== a);
-  there.push(a);
-  const back = there.map((_, i) => there.indexOf(i));
-  const rows = permute(x.dtype === 'bool' ? cast(x, 'u8') : x, there);
-  const first = (node: Node, along: number): Node =>
-    sliced(
-      node,
-      node.shape.values.map((size, i) => (i === along ? [0, Math.min(size, keep)] : null)),
-      where,
-    );
+  const shape = x.shape.values;
+  const a = normalizeAxis(axis, shape.length, where);
+  if (positionType(shape[a]!) !== 'i32') throw tooLong(where, shape, a);
+  const first = (node: Node, along: number): Node => (keep < shape[a]! ? beginning(node, along, keep) : node);
   if (x.size === 0) return { values: () => first(x, a), positions: () => cast(first(x, a), 'i32') };
-  const node = makeNode('sort', rows.dtype, rows.shape.values as Shape, [rows], args.sort(options.descending === true));
+  const last = shape.length - 1;
+  const rows = axisLast(x.dtype === 'bool' ? cast(x, 'u8') : x, a);
+  const node = new Node('sort', rows.dtype, rows.shape, [rows], args.sort(options.descending === true));
+  const result = (op: 'first' | 'second', dtype: DType): Node =>
+    first(new Node(op, dtype, node.shape, [node], noInts), last);
   return {
-    values: () =>
-      permute(cast(first(makeNode('sorted', node.dtype, node.shape.values, [node]), rank - 1), x.dtype), back),
-    positions: () => permute(first(makeNode('positions', 'i32', node.shape.values, [node]), rank - 1), back),
+    values: () => axisBack(cast(result('first', node.dtype), x.dtype), a),
+    positions: () => axisBack(result('second', 'i32'), a),
   };
+}
+
+/** The first few positions along an axis. */
+const beginning = (x: Node, axis: number, count: number): Node =>
+  strided(
+    x,
+    x.shape.values.map(() => 0),
+    x.shape.values.map(() => 1),
+    x.shape.values.map((size, i) => (i === axis ? count : size)),
+  );
+
+/** An axis moved to the end. */
+function axisLast(x: Node, axis: number): Node {
+  const last = x.shape.values.length - 1;
+  if (axis === last) return x;
+  const order = x.shape.values.map((_, i) => i);
+  order.splice(axis, 1);
+  order.push(axis);
+  return permute(x, order);
+}
+
+/** The last axis moved to where `axisLast` took it from. */
+function axisBack(x: Node, axis: number): Node {
+  const last = x.shape.values.length - 1;
+  if (axis === last) return x;
+  const order = x.shape.values.map((_, i) => i);
+  order.pop();
+  order.splice(axis, 0, last);
+  return permute(x, order);
 }

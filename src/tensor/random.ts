@@ -12,7 +12,7 @@ import { args, drawnArg } from '../graph/args.ts';
 import { noInts } from '../graph/intern.ts';
 import { makeNode, Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, reshape } from './build.ts';
-import { foreign } from './core.ts';
+import { nodeOf } from './core.ts';
 import { below, counterOf, gauss, gaussPair, pairsOf, threefry, unit, within } from './distributions.ts';
 import type { TensorHost } from './host.ts';
 import { tensorKinds } from './signatures.ts';
@@ -230,8 +230,7 @@ function rowsOf(key: unknown, shape: Shape, where: string): number {
 
 /** The two words of a key as values of rank 0; of several keys, as columns. */
 function keyWords(key: Tensor, host: TensorHost, where: string, rows = 1): readonly [Node, Node] {
-  if (key.host !== host) throw foreign(key, where);
-  const { node } = key;
+  const node = nodeOf(key, host, where);
   const words = node.size / rows;
   if (dtypeInfo[node.dtype].class !== 'int' || !(words === 1 || words === 2))
     throw badKey(where, `the key is ${node.dtype} ${show(node.shape.values)}`);

@@ -281,7 +281,7 @@ const partLength = 2 ** 30;
 function firstExtreme(op: 'argmax' | 'argmin', x: Node, axis: number): Node {
   const shape = x.shape.values;
   const n = shape[axis]!;
-  if (positionType(n) === 'i32') return reduce(op, x, { axis }, op);
+  if (positionType(n) === 'i32') return reduce(op, x, shape.length === 1 ? {} : { axis }, op);
   const [before, after] = [shape.slice(0, axis), shape.slice(axis + 1)];
   const cut = n - (n % partLength);
   const range = (from: number, to: number): Node =>
@@ -347,7 +347,7 @@ export function varianceOf(x: Node, options: VarianceOptions, result: DType = fl
 }
 
 /** Infinite maxima would make `x - max` NaN; zero serves as well. */
-export function finite(top: Node): Node {
+function finite(top: Node): Node {
   if (!isFloat(top.dtype)) return top;
   const ok = alu('lt', alu('abs', top), constant(top.dtype, Number.POSITIVE_INFINITY));
   // NaN must stay NaN.

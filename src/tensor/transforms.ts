@@ -3,7 +3,7 @@
 import type { DType } from '../base/dtype.ts';
 import { normalizeAxis } from '../base/shape.ts';
 import type { FloatOf } from './arithmetic.ts';
-import { fourierNodes, hermitian, realFourierNodes } from './fourier.ts';
+import { fourierBack, fourierNodes, realFourierNodes } from './fourier.ts';
 import { Segments } from './segments.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -55,8 +55,7 @@ export abstract class Transforms<D extends DType = DType> extends Segments<D> {
     const given = this.shape[normalizeAxis(axis, this.rank, 'irfft')]!;
     const { length = Math.max(1, 2 * given - 2) } = options;
     const imag = options.imag ? this.sibling(options.imag, 'irfft').node : null;
-    const whole = hermitian([this.node, imag], axis, length, 'irfft');
-    return this.make(fourierNodes(this.host, whole, axis, true, 'irfft')[0]);
+    return this.make(fourierBack(this.host, [this.node, imag], axis, length, 'irfft'));
   }
 }
 

@@ -14,7 +14,7 @@ export type SliceSpec = readonly (readonly [number | null, (number | null)?, num
 
 /** Part of each axis, as NumPy's `x[start:stop:step]`. */
 export function sliced(x: Node, spec: SliceSpec, where: string): Node {
-  const shape = x.shape.values;
+  const shape = x.shape.quick;
   if (!Array.isArray(spec) || spec.length > shape.length) {
     throw new ShapeError({
       code: 'BAD_AXIS',
@@ -23,19 +23,28 @@ export function sliced(x: Node, spec: SliceSpec, where: string): Node {
       where,
     });
   }
-  const rows = shape.map((size, i) => sliceAxis(spec[i] ?? null, size, i, where));
-  return strided(
-    x,
-    rows.map((r) => r.start),
-    rows.map((r) => r.step),
-    rows.map((r) => r.count),
-  );
+  const rank = shape.length;
+  const starts = new Array<number>(rank);
+  const steps = new Array<number>(rank);
+  const counts = new Array<number>(rank);
+  for (let i = 0; i < rank; i++) {
+    const { start, step, count } = sliceAxis(i < spec.length ? spec[i]! : null, shape[i]!, i, where);
+    starts[i] = start;
+    steps[i] = step;
+    counts[i] = count;
+  }
+  return strided(x, starts, steps, counts);
 }
 
 /** `counts` elements of each axis, from `starts` in `steps`. */
 export function strided(x: Node, starts: readonly number[], steps: readonly number[], counts: readonly number[]): Node {
-  if (sameShape(counts, x.shape.values) && steps.every((s) => s === 1)) return x;
+  if (sameShape(counts, x.shape.quick) && areOnes(steps)) return x;
   return makeNode('slice', x.dtype, counts, [x], args.slice(starts, steps));
+}
+
+function areOnes(steps: readonly number[]): boolean {
+  for (let i = 0; i < steps.length; i++) if (steps[i] !== 1) return false;
+  return true;
 }
 
 /** A border of `value`: `[before, after]` per axis. */
@@ -142,9 +151,22 @@ export function lastTwo(shape: Shape, where: string): [number, number] {
   });
 }
 
+/** Whether sizes are all given, and of so many elements. */
+function isShapeOf(shape: Shape, size: number): boolean {
+  if (!Array.isArray(shape)) return false;
+  let n = 1;
+  for (let i = 0; i < shape.length; i++) {
+    const d = shape[i];
+    if (!Number.isSafeInteger(d) || d < 0) return false;
+    n *= d;
+  }
+  return n === size;
+}
+
 /** A shape in which one size may be -1, for the elements of another. */
 export function inferShape(shape: Shape, from: Shape): Shape {
   const size = sizeOf(from);
+  if (isShapeOf(shape, size)) return shape;
   const known = Array.isArray(shape) ? shape.filter((d) => d !== -1) : shape;
   checkShape(known, 'reshape');
   const rest = sizeOf(known);
@@ -162,35 +184,33 @@ export function inferShape(shape: Shape, from: Shape): Shape {
   return shape.map((d) => (d === -1 ? size / rest : d));
 }
 
+const clamped = (v: number, size: number, lo: number, hi: number): number =>
+  Math.max(lo, Math.min(hi, v < 0 ? v + size : v));
+
 function sliceAxis(
   spec: SliceSpec[number],
   size: number,
   axis: number,
   where: string,
 ): { start: number; step: number; count: number } {
-  const [from, to, step = 1] = Array.isArray(spec) ? spec : spec === null ? [null] : [Number.NaN];
-  for (const v of [from ?? 0, to ?? 0, step]) {
-    if (!Number.isSafeInteger(v) || step === 0) {
-      throw new ArgumentError({
-        code: 'BAD_SLICE',
-        message: `${where}: range ${shown(spec)} on axis ${axis}`,
-        fix: 'Start, stop and step must be whole numbers, and the step not zero.',
-        where,
-      });
-    }
+  if (spec === null || spec === undefined) return { start: 0, step: 1, count: size };
+  const from = Array.isArray(spec) ? spec[0] : Number.NaN;
+  const to = spec[1];
+  const third = spec.length > 2 ? spec[2] : undefined;
+  const step = third === undefined ? 1 : third;
+  const whole = Number.isSafeInteger(from ?? 0) && Number.isSafeInteger(to ?? 0) && Number.isSafeInteger(step);
+  if (!whole || step === 0) {
+    throw new ArgumentError({
+      code: 'BAD_SLICE',
+      message: `${where}: range ${shown(spec)} on axis ${axis}`,
+      fix: 'Start, stop and step must be whole numbers, and the step not zero.',
+      where,
+    });
   }
   // Python's rules: negative positions count from the end, and everything is clamped.
-  const clamp = (v: number, lo: number, hi: number) => Math.max(lo, Math.min(hi, v < 0 ? v + size : v));
-  const start =
-    from === null || from === undefined
-      ? step > 0
-        ? 0
-        : size - 1
-      : step > 0
-        ? clamp(from, 0, size)
-        : clamp(from, -1, size - 1);
-  const stop =
-    to === null || to === undefined ? (step > 0 ? size : -1) : step > 0 ? clamp(to, 0, size) : clamp(to, -1, size - 1);
+  const [lo, hi] = step > 0 ? [0, size] : [-1, size - 1];
+  const start = from === null || from === undefined ? (step > 0 ? lo : hi) : clamped(from, size, lo, hi);
+  const stop = to === null || to === undefined ? (step > 0 ? hi : lo) : clamped(to, size, lo, hi);
   const count = Math.max(0, Math.ceil((stop - start) / step));
   return { start: count === 0 ? 0 : start, step: count <= 1 ? 1 : step, count };
 }

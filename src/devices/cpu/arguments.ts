@@ -12,6 +12,20 @@ import type { Views } from './views.ts';
 /** Buffers that one launch can bind. */
 export const maxBuffers = 64;
 
+/** Writes the pointers of buffers that are all in the memory, with those of scratch and table behind them; false if one is not. */
+export function point(memory: CpuMemory, buffers: readonly CpuBuffer[], scratch: number, table: number): boolean {
+  const { u32 } = memory.views;
+  const at = argsAddress >>> 2;
+  for (let i = 0; i < buffers.length; i++) {
+    const b = buffers[i]!;
+    if (b.small !== null) return false;
+    u32[at + i] = b.address;
+  }
+  u32[at + buffers.length] = scratch;
+  if (table > 0) u32[at + buffers.length + 1] = table;
+  return true;
+}
+
 /** A pointer for each buffer; the first `inputs` of them are copied in where they are small. */
 export function stage(memory: CpuMemory, buffers: readonly CpuBuffer[], inputs: number, pointers: number[]): void {
   let next = stagingAddress;
@@ -104,8 +118,8 @@ export function writeScalars(
 /** Whether an output shares its memory with an input. */
 export function overlaps(buffers: readonly CpuBuffer[], inputs: number): boolean {
   for (let i = inputs; i < buffers.length; i++) {
-    const at = buffers.indexOf(buffers[i]!);
-    if (at < inputs) return true;
+    const b = buffers[i]!;
+    for (let k = 0; k < inputs; k++) if (buffers[k] === b) return true;
   }
   return false;
 }

@@ -90,8 +90,9 @@ class Slabs {
 class Slots {
   readonly #bytes: number;
   readonly #slabs: Slabs;
-  /** Released buffers, whose slots are free. */
-  readonly #free: CpuBuffer[] = [];
+  /** Slots of released buffers, and the slabs they are in. Two lists: the buffers themselves would be kept from the collector. */
+  readonly #free: number[] = [];
+  readonly #freeIn: (Slab | null)[] = [];
   /** The slab that is being cut. */
   #slab = new Slab();
   #next = 0;
@@ -104,7 +105,7 @@ class Slots {
 
   make(bytes: number): CpuBuffer | null {
     const free = this.#free.pop();
-    if (free !== undefined) return new CpuBuffer(bytes, null, free.address, null, free.slab);
+    if (free !== undefined) return new CpuBuffer(bytes, null, free, null, this.#freeIn.pop()!);
     if (this.#next === this.#end && !this.#begin()) return null;
     const at = this.#next;
     this.#next = at + this.#bytes;
@@ -112,7 +113,8 @@ class Slots {
   }
 
   release(buffer: CpuBuffer): void {
-    this.#free.push(buffer);
+    this.#free.push(buffer.address);
+    this.#freeIn.push(buffer.slab);
   }
 
   /** Goes on in another slab; false if there is none. */

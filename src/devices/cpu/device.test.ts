@@ -249,3 +249,21 @@ describe('the cpu device', () => {
     expect(second.since(first)).toBeGreaterThanOrEqual(0);
   });
 });
+
+it('reads few elements, and many, with the bits they have', async () => {
+  const device = await createCpuDevice({ threads: 1, blas: false });
+  for (const count of [1, 3, 16, 17, 200]) {
+    // Signalling NaN among numbers: a number on its way through a register would quieten it.
+    const bits = Uint32Array.from({ length: count }, (_, i) => (i % 3 === 2 ? 0x7f812345 + i : 0x3f800000 + i));
+    const buffer = device.allocate(4 * count);
+    device.write(buffer, new Uint8Array(bits.buffer));
+    const floats = device.readTyped(buffer, 'f32');
+    expect(floats).toBeInstanceOf(Float32Array);
+    expect(new Uint32Array(floats.buffer, floats.byteOffset, count)).toEqual(bits);
+    expect(device.readTyped(buffer, 'u32')).toEqual(bits);
+    expect(device.readTyped(buffer, 'u8', 4 * count - 2, 2)).toEqual(new Uint8Array(bits.buffer).slice(-2));
+    expect(device.readTyped(buffer, 'u32', count - 1)).toEqual(bits.slice(-1));
+    device.release(buffer);
+  }
+  await device.close();
+});

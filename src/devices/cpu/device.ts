@@ -4,7 +4,7 @@
 // nothing: workers start at the first launch that is worth them, a system BLAS is looked for at the first large matmul.
 // Workers do not keep the process alive, and end when the device is closed or garbage-collected.
 
-import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
+import { type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
 import { collectGarbage } from '../../base/garbage.ts';
 import { ArgumentError, DisposedError } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
@@ -29,7 +29,7 @@ import { prepareRoutine } from './routines/prepare.ts';
 import { Spares } from './spares.ts';
 import { SummedProgram, summed } from './summands.ts';
 import { tinyWork } from './tiny/compile.ts';
-import { viewOf } from './views.ts';
+import { copyOf, forms } from './views.ts';
 
 export interface CpuOptions {
   /** Its name; several CPU devices in one runtime need several. Default: `cpu`. */
@@ -222,12 +222,11 @@ class Cpu implements CpuDevice {
   }
 
   readTyped(src: DeviceBuffer, type: DType, first = 0, count?: number): TypedArray {
-    const size = byteSize(type);
+    const form = forms[type];
+    const size = form.bytes;
     const n = count ?? Math.floor(src.bytes / size) - first;
     const b = this.#own(src, first * size, n * size, 'read');
-    const view = viewOf[type](b.small ?? this.#engine.memory.views);
-    const at = b.address / size + first;
-    return view.slice(at, at + n);
+    return copyOf(b.small ?? this.#engine.memory.views, form, b.address / size + first, n);
   }
 
   prepare(work: Kernel | Routine): Program {

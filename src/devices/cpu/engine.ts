@@ -9,6 +9,7 @@ import type { Block } from './heap.ts';
 import type { ThreadHost } from './host.ts';
 import { argsAddress, type CpuMemory } from './memory.ts';
 import { type LaneTime, WorkerPool } from './pool/pool.ts';
+import { WasmSums } from './tiny/wasm-sums.ts';
 
 interface Exports {
   readonly run: (args: number, begin: number, end: number) => void;
@@ -104,7 +105,8 @@ export class WasmTable {
   }
 }
 
-export interface SharedWork {
+/** What is run, and whether it is worth more than one thread. A class: whatever it is, it has one layout. */
+export class SharedWork {
   readonly code: WasmCode;
   readonly items: number;
   /** Items below which a split does not pay. */
@@ -114,6 +116,15 @@ export interface SharedWork {
   readonly finish: boolean;
   /** Running some items twice gives the same result: no output shares memory with an input. */
   readonly repeatable: boolean;
+
+  constructor(parts: Pick<SharedWork, 'code' | 'items' | 'grain' | 'nanoseconds' | 'finish' | 'repeatable'>) {
+    this.code = parts.code;
+    this.items = parts.items;
+    this.grain = parts.grain;
+    this.nanoseconds = parts.nanoseconds;
+    this.finish = parts.finish;
+    this.repeatable = parts.repeatable;
+  }
 }
 
 /** Below this, waking workers costs more than it saves. */
@@ -131,12 +142,15 @@ export class WasmEngine {
   readonly #deferred: Block[] = [];
   /** Modules whose bytes are in the shared memory, and tables. */
   readonly #published = new Set<WasmCode | WasmTable>();
+  /** What the interpreter leaves to WebAssembly. */
+  readonly sums: WasmSums;
   /** Where the times of the workers go; null if nobody wants to know. */
   lanes: LaneTime[] | null = null;
   #pool: WorkerPool | null = null;
 
   constructor(memory: CpuMemory, host: ThreadHost, threads: number, patience: number) {
     this.memory = memory;
+    this.sums = new WasmSums(memory);
     this.threads = memory.shared ? threads : 1;
     this.#host = host;
     this.#patience = patience;
@@ -147,13 +161,17 @@ export class WasmEngine {
     return this.#pool;
   }
 
+  /** Whether workers take part. */
+  spreads({ items, grain, nanoseconds }: SharedWork): boolean {
+    return this.threads > 1 && items > grain && nanoseconds > parallelNanoseconds;
+  }
+
   run(work: SharedWork): void {
     const { code } = work;
     const exports = code.exports(this.memory);
     try {
-      if (this.threads > 1 && work.items > work.grain && work.nanoseconds > parallelNanoseconds) {
-        this.#spread(work, exports);
-      } else exports.run(argsAddress, 0, work.items);
+      if (this.spreads(work)) this.#spread(work, exports);
+      else exports.run(argsAddress, 0, work.items);
       if (work.finish) exports.finish!(argsAddress);
     } catch (cause) {
       if (!(cause instanceof WebAssembly.RuntimeError)) throw cause;
@@ -194,6 +212,7 @@ export class WasmEngine {
     }
     this.#pool?.close().catch(() => {});
     this.#pool = null;
+    this.sums.unbind();
     this.memory.renew();
   }
 
@@ -217,6 +236,7 @@ export class WasmEngine {
 
   async close(): Promise<void> {
     this.#published.clear();
+    this.sums.unbind();
     this.#deferred.length = 0;
     await this.#pool?.close();
     this.#pool = null;

@@ -7,14 +7,16 @@
 import { sizeOf } from '../../base/shape.ts';
 import { ArgumentError } from '../../errors.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
-import { bytesOf, maxBuffers, overlaps, stage, unstage, writePointers, writeScalars } from './arguments.ts';
+import { bytesOf, maxBuffers, overlaps, writeScalars } from './arguments.ts';
 import type { CpuBuffer } from './buffer.ts';
-import { nanosecondsOf, type SharedWork, WasmCode, type WasmEngine } from './engine.ts';
+import { nanosecondsOf, SharedWork, WasmCode, type WasmEngine } from './engine.ts';
+import { launch } from './launch.ts';
 import { argsBytes } from './memory.ts';
 import type { CpuProgram } from './program.ts';
 import { argsLayout, type WasmKernel } from './render/module.ts';
 import { renderKernel } from './render/render.ts';
-import { compileTiny, type TinyKernel, tinyWork } from './tiny/compile.ts';
+import { compileTiny, tinyWork } from './tiny/compile.ts';
+import type { TinyKernel } from './tiny/run.ts';
 
 /** Turns of loops after which an interpreted kernel has cost as much as compiling it does. Starting a loop costs as much as some of its turns. */
 const hotWork = 1 << 16;
@@ -43,7 +45,6 @@ export class KernelProgram implements CpuProgram {
   readonly #engine: WasmEngine;
   #tiny: TinyKernel | null = null;
   #compiled: Compiled | null = null;
-  readonly #pointers: number[] = [];
   readonly #layout;
   readonly #inputs: number;
   readonly #nanoseconds: number;
@@ -95,7 +96,7 @@ export class KernelProgram implements CpuProgram {
   run(buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
     const tiny = this.#tiny;
     if (tiny === null || this.#isWorthCode(buffers)) this.#launch(buffers, scalars);
-    else tiny.run(buffers, scalars, this.#engine.memory.views);
+    else tiny.run(buffers, scalars, this.#engine.memory.views, this.#engine.sums);
   }
 
   /** Whether an interpreted kernel was launched so often that WebAssembly is worth it, for these buffers. */
@@ -117,23 +118,16 @@ export class KernelProgram implements CpuProgram {
     const wasm = renderKernel(this.#kernel, { shared: this.#engine.memory.shared });
     const code = new WasmCode(this.name, wasm.bytes, () => wasm.text);
     const { items, grain } = wasm;
-    const once = { code, items, grain, nanoseconds: this.#nanoseconds, finish: wasm.parts > 0, repeatable: false };
-    return (this.#compiled = { wasm, code, once, again: { ...once, repeatable: true } });
+    const parts = { code, items, grain, nanoseconds: this.#nanoseconds, finish: wasm.parts > 0 };
+    const once = new SharedWork({ ...parts, repeatable: false });
+    return (this.#compiled = { wasm, code, once, again: new SharedWork({ ...parts, repeatable: true }) });
   }
 
   #launch(buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
-    const { wasm, once, again } = this.#compile();
+    const { wasm, once, again } = this.#compiled ?? this.#compile();
     const { memory } = this.#engine;
-    const scratch = wasm.scratchBytes > 0 ? memory.take(wasm.scratchBytes, this.name) : null;
-    try {
-      stage(memory, buffers, this.#inputs, this.#pointers);
-      writePointers(memory, this.#pointers, buffers.length, scratch?.address ?? 0);
-      if (scalars.length > 0) writeScalars(memory, this.#layout.scalars, this.#kernel.scalars, scalars);
-      const overwrites = this.#kernel.inPlace.length > 0 && overlaps(buffers, this.#inputs);
-      this.#engine.run(overwrites ? once : again);
-      unstage(memory, buffers, this.#inputs, this.#pointers);
-    } finally {
-      if (scratch) this.#engine.release(scratch);
-    }
+    if (scalars.length > 0) writeScalars(memory, this.#layout.scalars, this.#kernel.scalars, scalars);
+    const overwrites = this.#kernel.inPlace.length > 0 && overlaps(buffers, this.#inputs);
+    launch(this.#engine, overwrites ? once : again, buffers, this.#inputs, wasm.scratchBytes);
   }
 }

@@ -46,7 +46,7 @@ it.each([
   const own = (n: number): CpuBuffer => new CpuBuffer(n, new Views(new ArrayBuffer(n)), 0, null);
   const whole = [own(values.byteLength), own(bytes), own(bytes)];
   whole[0]!.small!.u8.set(new Uint8Array(values.buffer));
-  compileTiny(kernel).run(whole, scalar, new Views(new ArrayBuffer(0)));
+  compileTiny(kernel).run(whole, scalar, new Views(new ArrayBuffer(0)), null);
   const device = await createCpuDevice({ threads: 1, tinyElements: 1 << 20 });
   const program = device.prepare(kernel);
   const buffers = [device.allocate(values.byteLength), device.allocate(bytes), device.allocate(bytes)];

@@ -3,7 +3,7 @@
 // Views are made when first asked for. The tiny-kernel interpreter and the host-side routines address both kinds of
 // storage in the same way: a view and the position of the first element in it.
 
-import type { DType, TypedArray } from '../../base/dtype.ts';
+import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
 
 export class Views {
   readonly buffer: ArrayBufferLike;
@@ -59,3 +59,58 @@ export const viewOf: Readonly<Record<DType, (v: Views) => TypedArray>> = {
   f32: (v) => v.f32,
   f64: (v) => v.f64,
 };
+
+/** Bytes up to which arrays lie on the JavaScript heap: there a loop has copied them before a call that copies has begun. */
+const fewBytes = 64;
+
+/** A copy of neighbouring elements in an array of its own. */
+export function copyOf(v: Views, { view, few, bytes }: Form, at: number, count: number): TypedArray {
+  const from = view(v);
+  return few !== null && count * bytes <= fewBytes ? few(from, at, count) : from.slice(at, at + count);
+}
+
+type CopyFew = (from: TypedArray, at: number, count: number) => TypedArray;
+
+type NumberArray = Exclude<TypedArray, BigInt64Array | BigUint64Array>;
+
+/** One function a type: each becomes machine code of its own. The bits of a NaN may change on their way through a number, so those are left to the call. */
+const copying =
+  <A extends NumberArray>(make: (count: number) => A): CopyFew =>
+  (from, at, count) => {
+    const to = make(count);
+    for (let i = 0; i < count; i++) {
+      const value = (from as A)[at + i]!;
+      if (Number.isNaN(value)) return from.slice(at, at + count);
+      to[i] = value;
+    }
+    return to;
+  };
+
+const [bytes, halves] = [copying((n) => new Uint8Array(n)), copying((n) => new Uint16Array(n))];
+
+const fewOf: Readonly<Partial<Record<DType, CopyFew>>> = {
+  bool: bytes,
+  u8: bytes,
+  f16: halves,
+  bf16: halves,
+  i32: copying((n) => new Int32Array(n)),
+  u32: copying((n) => new Uint32Array(n)),
+  f32: copying((n) => new Float32Array(n)),
+  f64: copying((n) => new Float64Array(n)),
+};
+
+/** How elements of a type are read: one look into a table, which takes a part of a small read. */
+export class Form {
+  readonly bytes: number;
+  readonly view: (v: Views) => TypedArray;
+  /** Copies a few elements; null where that is left to the call. */
+  readonly few: CopyFew | null;
+
+  constructor(type: DType) {
+    this.bytes = byteSize(type);
+    this.view = viewOf[type];
+    this.few = fewOf[type] ?? null;
+  }
+}
+
+export const forms = Object.fromEntries(dtypes.map((t) => [t, new Form(t)])) as Readonly<Record<DType, Form>>;

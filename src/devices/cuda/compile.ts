@@ -157,7 +157,7 @@ export class Compiler {
 }
 
 /** The line a message is about, with two lines around it. */
-export function excerpt(ptx: string, log: string): string {
+function excerpt(ptx: string, log: string): string {
   const found = /line (\d+)/.exec(log);
   if (!found) return '';
   const at = Number(found[1]) - 1;

@@ -13,7 +13,7 @@ import { openLibraries } from './routines/index.ts';
 
 export interface CudaOptions {
   /**
-   * Use cuBLASLt for matrix products where the machine has it, but for small ones in f32, which our own kernel starts sooner;
+   * Use cuBLASLt for matrix products where the machine has it, but for small ones, which our own kernels start sooner;
    * `'always'` for those too. Default true.
    */
   readonly cublas?: boolean | 'always';

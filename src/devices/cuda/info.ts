@@ -6,7 +6,7 @@ import type { Capabilities } from '../device.ts';
 import { VirtualArena } from './arena.ts';
 import type { Driver } from './driver.ts';
 import { ExactArena } from './exact.ts';
-import { nativeOps } from './ptx/alu.ts';
+import { coarseOps, nativeOps } from './ptx/alu.ts';
 import type { Target } from './ptx/target.ts';
 import { attentionHeads } from './routines/attention/index.ts';
 import type { Libraries } from './routines/index.ts';
@@ -35,7 +35,8 @@ export function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabi
     name: info.name,
     dtypes: new Set(dtypes),
     native,
-    routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'raw']),
+    coarse: coarseOps,
+    routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'fourier', 'raw']),
     // A block of threads holds a row in registers; where rows lie side by side, a warp does.
     rows: { bytes: 208 * 1024, columnBytes: 8 * 1024 },
     attention: attentionHeads(info.target),

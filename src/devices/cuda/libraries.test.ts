@@ -134,7 +134,7 @@ describe('cuBLASLt', () => {
     }
   });
 
-  it('leaves small and shallow products in f32 to our own kernel unless it is wanted always', async () => {
+  it('leaves small and shallow products to our own kernels unless it is wanted always', async () => {
     const { device } = await open(['libcublasLt'], withCublas, true);
     const ours = (c: RoutineCase): boolean => device.prepare(c.routine).source.includes('.visible .entry');
     const ten = { batch: 10, batchA: 10, batchB: 10 };
@@ -148,7 +148,17 @@ describe('cuBLASLt', () => {
     expect(ours(matmul('f32', 2048, 1024, 2048))).toBe(false);
     expect(ours(matmul('f32', 32, 4096, 32))).toBe(false);
     expect(ours(matmul('f32', 256, 256, 256, { precision: 'tf32' }))).toBe(false);
-    expect(ours(matmul('bf16', 256, 256, 256))).toBe(false);
+    expect(ours(matmul('bf16', 256, 256, 256))).toBe(true);
+    expect(ours(matmul('f16', 128, 128, 128, { batch: 256, batchA: 256, batchB: 256, transposeA: true }))).toBe(true);
+    // Deep ones, large ones, and what would be repacked.
+    expect(ours(matmul('bf16', 32, 4096, 4096))).toBe(false);
+    expect(ours(matmul('bf16', 2048, 1024, 2048))).toBe(false);
+    expect(ours(matmul('bf16', 8192, 16, 4096))).toBe(false);
+    expect(ours(matmul('bf16', 256, 250, 256))).toBe(false);
+    expect(ours(matmul('bf16', 256, 256, 250))).toBe(false);
+    expect(ours(matmul('bf16', 8, 256, 256))).toBe(false);
+    const always = await open(['libcublasLt'], withCublas, 'always');
+    expect(always.device.prepare(matmul('bf16', 256, 256, 256).routine).source).toContain('cublasLtMatmul');
   });
 
   it('is not used when it is switched off, missing or incomplete', async () => {

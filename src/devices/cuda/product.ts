@@ -21,11 +21,11 @@ export interface ProductContext {
 }
 
 export function buildMatmul(r: Matmul, { libraries, target, build }: ProductContext): CudaProgram {
-  const whole = libraryProgram(r, libraries);
+  const whole = libraryProgram(r, libraries, target);
   if (whole) return new CudaProgram(r.name, whole.source, foreign(whole.steps), whole.borrowedBytes, true, needsOf(r));
   if (!r.epilogue) return build(matmulRecipe(r, target));
   const { product, kernel, inPlace } = apart(r, r.epilogue);
-  const fromLibrary = libraryProgram(product, libraries);
+  const fromLibrary = libraryProgram(product, libraries, target);
   if (!fromLibrary && takesEpilogue(r, target)) return build(matmulRecipe(r, target));
 
   // The product goes where the result will be, or behind what is borrowed anyway, which may be any number of bytes.
@@ -66,7 +66,7 @@ export function buildProducts(r: Products, context: ProductContext): CudaProgram
   const { product, count } = r;
   const { libraries, target, build } = context;
   const needs = needsOf(r);
-  if (!libraryProgram(product, libraries) && !onTensorCores(product, target)) {
+  if (!libraryProgram(product, libraries, target) && !onTensorCores(product, target)) {
     const { source, make, borrowedBytes, cached } = build(routineRecipe(r, target));
     return new CudaProgram(r.name, source, make, borrowedBytes, cached, needs);
   }

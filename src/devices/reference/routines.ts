@@ -19,6 +19,7 @@ import type {
 } from '../../kernel/kernel.ts';
 import { combineOp } from '../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
+import { fourier } from './fourier.ts';
 import { type Elements, interpret } from './interpret.ts';
 
 type Run<R extends Routine> = (
@@ -263,7 +264,8 @@ export function runRoutine(
       rows(routine, buffers, scalars, scratch);
       break;
     case 'fourier':
-      throw new Error(`reference: ${routine.name}: transforms are not among the capabilities`);
+      fourier(routine, buffers);
+      break;
     case 'raw':
       throw new Error(`reference: ${routine.name}: raw ${routine.language} kernels run on their own device only`);
     default:

@@ -11,7 +11,7 @@ import type { Waiter } from './wait.ts';
 
 const slots = 256;
 
-export class GpuMark implements Mark {
+class GpuMark implements Mark {
   readonly #owner: Marks;
   /** Nanoseconds on the GPU's clock, once known. */
   time: bigint | null = null;

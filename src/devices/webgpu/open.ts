@@ -153,6 +153,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
       ...gpuKernels?.caps(traits),
       raw: 'wgsl',
       matmulEpilogue: true,
+      cheapLaunches: cpu,
       // One binding is kept for scratch.
       maxBuffers: gpu.limits.maxStorageBuffersPerShaderStage - 1,
       maxBufferBytes: Math.min(gpu.limits.maxBufferSize, gpu.limits.maxStorageBufferBindingSize),

@@ -177,6 +177,8 @@ describe('walks counted in borrowed memory', () => {
         const run = borrow(owned, stopped(how), how === 'abort' ? { signal: abort.signal } : {});
         // After the last step there is nothing left that an abort could stop.
         if (how === 'abort' && stop === total) await run;
+        else if (how === 'abort')
+          await expect(run).rejects.toMatchObject({ code: 'ABORTED', cause: { message: 'stopped' } });
         else await expect(run).rejects.toThrow('stopped');
         expect(owned.every((o) => o.state === 'own')).toBe(true);
         expect(
@@ -303,7 +305,10 @@ describe('the guard', () => {
     await expect(borrow([a, a], [])).rejects.toThrow(/given twice/);
     await expect(borrow([], [])).rejects.toThrow(/no memory/);
     const aborted = AbortSignal.abort(new Error('early'));
-    await expect(borrow([a], [], { signal: aborted })).rejects.toThrow('early');
+    await expect(borrow([a], [], { signal: aborted })).rejects.toMatchObject({
+      code: 'ABORTED',
+      cause: { message: 'early' },
+    });
     expect(a.state).toBe('own');
   });
 

@@ -6,10 +6,13 @@
 // this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
 // the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
 
+import { shown } from '../../base/arguments.ts';
+import { promiseOf } from '../../base/callbacks.ts';
 import { checked } from '../../base/signatures.ts';
 import { turn, turnIfDue } from '../../base/turn.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
+import { throwIfAborted } from '../recovery/errors.ts';
 import { digestBytes, digests } from './digest.ts';
 import { BorrowViolation } from './errors.ts';
 
@@ -99,7 +102,7 @@ export async function borrow<T = unknown>(
     await options.plain();
     plainMs = now() - start;
   }
-  options.signal?.throwIfAborted();
+  throwIfAborted(options.signal, 'memory.borrow');
   lendAll(items);
   const loan = new Loan(items, parts, now);
   try {
@@ -164,14 +167,18 @@ class Loan {
       typeof program === 'function'
         ? program(this.#memory, clean)
         : (program as { [Symbol.iterator](): Iterator<ReversibleStep, T> });
+    promiseOf(source);
+    if (typeof source !== 'object' || source === null || !(Symbol.asyncIterator in source || Symbol.iterator in source))
+      throw notSteps(`the program gives ${shown(source)}`);
     const steps = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
     try {
       for (;;) {
-        if (signal?.aborted) throw signal.reason;
+        throwIfAborted(signal, 'memory.borrow');
         const next = await steps.next();
         if (next.done) return next.value;
         for (const step of isList(next.value) ? next.value : [next.value]) {
-          if (signal?.aborted) throw signal.reason;
+          throwIfAborted(signal, 'memory.borrow');
+          if (typeof step?.do !== 'function') throw notSteps(`a step is ${shown(step)}`);
           const doing = step.do(this.#memory);
           if (doing) await doing;
           this.#done.push(step);
@@ -278,6 +285,15 @@ function checkItems(items: readonly Lendable[]): void {
     code: twice ? 'LENT_TWICE' : 'NOTHING_TO_BORROW',
     message: `memory.borrow: ${twice ? 'the same memory was given twice' : 'no memory was given'}`,
     fix: twice ? 'Give each tensor or buffer once; views of one tensor share its memory.' : 'Give at least one buffer.',
+    where: 'memory.borrow',
+  });
+}
+
+function notSteps(what: string): ArgumentError {
+  return new ArgumentError({
+    code: 'NOT_STEPS',
+    message: `memory.borrow: ${what}`,
+    fix: 'Give steps { do, undo }: an array of them, or a generator that yields them.',
     where: 'memory.borrow',
   });
 }

@@ -1,11 +1,12 @@
-// Tensors that nobody disposes of, in loops that await: keeps what they hold within bounds.
+// Tensors that nobody disposes of, in loops that let the event loop turn: keeps what they hold within bounds.
 //
 // To the garbage collector a tensor is a hundred bytes, whatever it holds on a device, so it sees no reason to run. The runtime
 // knows the bytes: when they have grown to twice what was in use after the last collection and some more, the next wait
-// includes a collection. Loops that dispose of their tensors never come there, and pay for a comparison.
+// includes a collection. Where nothing of the runtime is waited for, as in loops that wait for files, the collection runs in the
+// next turn of the event loop. Loops that dispose of their tensors never come there, and pay for a comparison.
 
 import { collectGarbage } from '../../base/garbage.ts';
-import { turnIfDue } from '../../base/turn.ts';
+import { nextTurn, turnIfDue, turnIfDueAfterShort } from '../../base/turn.ts';
 import type { Storages } from '../../graph/storage.ts';
 
 /** Growth beyond twice what is in use: from the first on a collection runs if it costs little of the time, from the second on in any case. */
@@ -13,6 +14,8 @@ const softBytes = 64 << 20;
 const hardBytes = 176 << 20;
 /** A collection costs little if this many times as long has passed since the last one. */
 const share = 40;
+/** What finalizers let go of may hold more, as compiled functions hold tensors: collections that follow each other at most. */
+const mostPasses = 3;
 
 export class Forgotten {
   readonly #storages: Storages;
@@ -27,26 +30,58 @@ export class Forgotten {
   constructor(storages: Storages, prepare: () => void) {
     this.#storages = storages;
     this.#prepare = prepare;
+    storages.exceeded = () => this.#exceeded();
+    this.#watch(0);
   }
 
   /** What a wait that ends `now` (`performance.now()`) should still wait for: a collection, a turn of the event loop, or nothing. */
   pause(now: number): Promise<void> | null {
     const { bytes } = this.#storages;
-    if (bytes < this.#inUse) this.#inUse = bytes;
+    if (bytes < this.#inUse) this.#watch(bytes);
     else if (bytes > 2 * this.#inUse + softBytes && this.#worthwhile(bytes, now))
       return (this.#collecting ??= this.#collect());
     return turnIfDue(now);
+  }
+
+  /** As `pause`, of a wait that took no time worth measuring. */
+  pauseAfterShort(): Promise<void> | null {
+    const { bytes } = this.#storages;
+    const usual = bytes >= this.#inUse && bytes <= 2 * this.#inUse + softBytes;
+    return usual ? turnIfDueAfterShort() : this.pause(performance.now());
   }
 
   #worthwhile(bytes: number, now: number): boolean {
     return bytes > 2 * this.#inUse + hardBytes || now - this.#endedAt > share * this.#tookMs;
   }
 
+  /** So many bytes are in use, as far as is known. */
+  #watch(inUse: number): void {
+    this.#inUse = inUse;
+    this.#storages.limit = 2 * inUse + hardBytes;
+  }
+
+  /** Bytes have grown beyond all bounds without a wait. */
+  #exceeded(): void {
+    this.#storages.limit = Number.POSITIVE_INFINITY;
+    nextTurn(() => {
+      if (this.#collecting) return;
+      if (this.#storages.bytes > 2 * this.#inUse + hardBytes) this.#collecting = this.#collect();
+      else this.#watch(this.#inUse);
+    });
+  }
+
   async #collect(): Promise<void> {
-    this.#tookMs = await collectGarbage(this.#prepare);
+    const enough = this.#inUse + softBytes / 4;
+    this.#tookMs = 0;
+    for (let pass = 1; pass <= mostPasses; pass++) {
+      const before = this.#storages.bytes;
+      this.#tookMs += await collectGarbage(this.#prepare);
+      const left = this.#storages.bytes;
+      if (left <= enough || (pass > 1 && left >= before)) break;
+    }
     this.#endedAt = performance.now();
     // What is left is in use.
-    this.#inUse = this.#storages.bytes;
+    this.#watch(this.#storages.bytes);
     this.#collecting = null;
   }
 }

@@ -8,6 +8,7 @@ import type { Holder } from './view.ts';
 /** The `count` largest, largest first; of equal ones the older first. One pass, no sort of the whole. */
 export function largestHolders(holders: Iterable<Holder>, count = 5, device?: DeviceId): Holder[] {
   const top: Holder[] = [];
+  if (!(count >= 1)) return top;
   for (const h of holders) {
     if (device !== undefined && h.device !== device) continue;
     if (top.length === count && !before(h, top[count - 1]!)) continue;

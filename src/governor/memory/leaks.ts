@@ -158,7 +158,7 @@ export interface Trend {
 }
 
 /** The trend of samples if it is that of a leak, else null. */
-export function findTrend(samples: readonly Sample[], settings: LeakSettings): Trend | null {
+function findTrend(samples: readonly Sample[], settings: LeakSettings): Trend | null {
   if (samples.length < leastSamples) return null;
   const start = samples[0]!.time;
   const span = samples.at(-1)!.time - start;

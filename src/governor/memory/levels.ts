@@ -18,7 +18,7 @@ export const defaultLimits: LevelLimits = { moderate: 60, high: 80, critical: 90
 /** Points below a limit that a level is left at. */
 export const margin = 2;
 
-export const rankOf = (level: PressureLevel): number => pressureLevels.indexOf(level);
+const rankOf = (level: PressureLevel): number => pressureLevels.indexOf(level);
 
 /** The level of a utilisation seen on its own. */
 export function levelAt(utilization: number, limits: LevelLimits = defaultLimits): PressureLevel {

@@ -5,6 +5,7 @@
 // samples are recorded and nothing more: no trigger recurses, whatever a callback does.
 
 import { Callbacks, type Report } from '../../base/callbacks.ts';
+import { Newest } from '../../base/newest.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
 import { Cleaner, type CleanupReport } from './cleanup.ts';
@@ -13,7 +14,6 @@ import { largestHolders } from './holders.ts';
 import { LeakDetector, type LeakReport } from './leaks.ts';
 import { type PressureLevel, pressureLevels } from './levels.ts';
 import { type MemorySettings, memorySettings } from './options.ts';
-import { Ring } from './ring.ts';
 import { type MemorySnapshot, takeSnapshot } from './snapshot.ts';
 import { type Counters, describeStats, type MemoryStats, type TorchStats, torchStats } from './stats.ts';
 import {
@@ -43,7 +43,7 @@ export interface MonitorParts {
 /** What is kept about one device. */
 interface Watch extends Counters {
   level: PressureLevel;
-  readonly history: Ring<MemorySnapshot>;
+  readonly history: Newest<MemorySnapshot>;
   readonly leaks: LeakDetector | null;
   peakAllocated: number;
   peakReserved: number;
@@ -129,7 +129,7 @@ export class MemoryMonitor {
 
   /** Recorded snapshots, oldest first: the last `count`, of at most 1,000 per device. */
   getSnapshotHistory(count?: number, device?: DeviceId): MemorySnapshot[] {
-    return this.#watch(this.#figures(device)).history.last(count);
+    return this.#watch(this.#figures(device)).history.list(count);
   }
 
   /** @internal For the engine, after each allocation: costs a comparison unless a sample is due. */
@@ -382,7 +382,7 @@ export class MemoryMonitor {
       const { leaks } = this.settings;
       watch = {
         level: 'low',
-        history: new Ring(historyLength),
+        history: new Newest(historyLength),
         leaks: leaks && new LeakDetector(figures.id, leaks),
         peakAllocated: figures.inUse,
         peakReserved: figures.reserved,

@@ -134,9 +134,14 @@ export class Attempts {
     try {
       return work.run(subject, want, 0);
     } catch (error) {
-      if (want.once) throw error;
-      return this.#again(work, subject, want, error);
+      return this.failed(work, subject, want, error);
     }
+  }
+
+  /** As `run`, after a first attempt that whoever asks made without us. */
+  failed<S, W extends Asked, T>(work: Work<S, W, T>, subject: S, want: W, error: unknown): T {
+    if (want.once) throw error;
+    return this.#again(work, subject, want, error);
   }
 
   /**
@@ -145,12 +150,11 @@ export class Attempts {
    */
   runAsync<S, W extends Asked, T>(work: Work<S, W, Maybe<T>>, subject: S, want: W, signal?: AbortSignal): Maybe<T> {
     if (want.once) return work.run(subject, want, 0);
-    const failed = (error: unknown): Promise<T> => this.#againAsync(work, subject, want, error, signal);
     try {
       const done = work.run(subject, want, 0);
-      return done instanceof Promise ? done.catch(failed) : done;
+      return done instanceof Promise ? this.#orAgain(done, work, subject, want, signal) : done;
     } catch (error) {
-      return failed(error);
+      return this.#againAsync(work, subject, want, error, signal);
     }
   }
 
@@ -198,6 +202,17 @@ export class Attempts {
         thrown = e;
       }
     }
+  }
+
+  /** Apart: what is done at once pays for no closure. */
+  #orAgain<S, W extends Asked, T>(
+    done: Promise<T>,
+    work: Work<S, W, Maybe<T>>,
+    subject: S,
+    want: W,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    return done.catch((error) => this.#againAsync(work, subject, want, error, signal));
   }
 
   async #againAsync<S, W extends Asked, T>(

@@ -59,15 +59,22 @@ export class RecoveryExhausted extends ForgeError {
   }
 }
 
-/** @internal */
-export function aborted(what: string, signal: AbortSignal): Aborted {
+/** @internal What ends work whose signal was triggered. A reason that is an error of the library says itself why. */
+export function aborted(what: string, signal: AbortSignal | undefined): ForgeError {
+  const reason: unknown = signal?.reason;
+  if (reason instanceof ForgeError) return reason;
   return new Aborted({
     code: 'ABORTED',
     message: `${what}: aborted by the caller`,
     fix: 'Nothing is wrong: the AbortSignal that was passed in was triggered.',
     where: what,
-    cause: signal.reason,
+    cause: reason,
   });
+}
+
+/** @internal */
+export function throwIfAborted(signal: AbortSignal | undefined, what: string): void {
+  if (signal?.aborted) throw aborted(what, signal);
 }
 
 /** @internal */

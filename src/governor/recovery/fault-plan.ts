@@ -1,5 +1,7 @@
 // Plans of faults: which calls of a device fail, by their number, and how.
 
+import { seededBits } from '../../base/seeded.ts';
+
 export const faultSites = ['allocate', 'write', 'read', 'prepare', 'launch', 'record', 'replay', 'mark'] as const;
 export type FaultSite = (typeof faultSites)[number];
 
@@ -33,14 +35,8 @@ export interface FaultPlan {
 
 /** A plan from a seed: one to three faults within the first `calls` calls. */
 export function randomFaults(seed: number, calls: number, kinds: readonly FaultKind[] = faultKinds): FaultPlan {
-  let s = seed >>> 0;
-  // Mulberry32.
-  const next = (below: number): number => {
-    s = (s + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(s ^ (s >>> 15), s | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
+  const bits = seededBits(seed);
+  const next = (below: number): number => bits() % below;
   const sites = ['any', ...faultSites] as const;
   const faults = Array.from({ length: 1 + next(3) }, (): Fault => {
     const at = sites[next(sites.length)]!;

@@ -98,6 +98,7 @@ export class Health {
 
   /** @internal Whether it matters to be told of good results. */
   doubts(device: DeviceId): boolean {
+    if (this.#devices.size === 0) return false;
     const known = this.#devices.get(device);
     return known !== undefined && (known.fallenBack || known.breaker.state !== 'closed');
   }

@@ -48,6 +48,23 @@ it('keeps to a limit by leaving points out, and counts them', async () => {
   }
 });
 
+it('ends after a few points by a clock that stands still, whatever they take', async () => {
+  const device = await createCpuDevice({ threads: 1 });
+  try {
+    const told: string[] = [];
+    const run = calibrate([device], { clock: () => 7, onProgress: (p) => told.push(p.what) });
+    const p = (await run).get('cpu')!;
+    // The large sizes, for which a slow device would take hours if nobody saw the time pass.
+    expect(p.missed).toBeGreaterThan(10);
+    expect(Math.max(...p.upload.x)).toBeLessThan(1 << 26);
+    expect(told).toContain('sort of 16384');
+    // Times that say nothing are not kept for the next start.
+    expect(parseProfile(p)).toBe(null);
+  } finally {
+    await device.close();
+  }
+});
+
 it('stops when it is told to, and leaves nothing behind', async () => {
   const device = await createCpuDevice({ threads: 1 });
   try {

@@ -8,7 +8,7 @@
 import type { Device, DeviceId } from '../../devices/device.ts';
 import type { RoutineOp } from '../../kernel/kernel.ts';
 import { withDeadline } from '../recovery/deadline.ts';
-import { aborted } from '../recovery/errors.ts';
+import { throwIfAborted } from '../recovery/errors.ts';
 import { type Curve, curveOf, scaled } from './curve.ts';
 import { probes } from './probes.ts';
 import { amountOf, type Profile } from './profile.ts';
@@ -81,6 +81,8 @@ const fastLaunches = 3;
 const step = 8;
 /** A point expected to take more µs is not measured: larger work is in proportion. */
 const longest = 9000;
+/** Points that are taken by a clock that has not moved yet. By one that never does, every limit above would be kept for ever. */
+const mostUntimed = 8;
 
 /**
  * Where there was no time for a class: another one's curve, times a factor for the same amount, on the host and on GPUs. The
@@ -116,7 +118,7 @@ export async function calibrate(
       const run = new Calibration(device, share, clock, options).run();
       profiles.set(device.id, await withDeadline(run, timeoutMs, { what: `measuring ${device.id}`, signal }));
     } catch (error) {
-      if (signal?.aborted) throw aborted(`measuring ${device.id}`, signal);
+      throwIfAborted(signal, `measuring ${device.id}`);
       if (!onFailure) throw error;
       onFailure(device, error);
     }
@@ -136,6 +138,7 @@ class Calibration {
   readonly #points = new Map<ProbeClass, [amount: number, us: number][]>();
   readonly #last = new Map<ProbeClass, { readonly size: number; readonly us: number }>();
   #missed = 0;
+  #taken = 0;
 
   constructor(device: Device, deadline: number, clock: ReadClock, options: CalibrateOptions) {
     this.#device = device;
@@ -243,15 +246,19 @@ class Calibration {
     if (size > (before?.size ?? 0)) this.#last.set(cls, { size, us });
   }
 
-  /** Whether a point expected to take so many µs fits into the time left; counts it if not. */
+  /** Whether a point expected to take so many µs fits into the time left; counts it either way. */
   #may(what: string, us: number): boolean {
     this.#options.signal?.throwIfAborted();
     const now = this.#clock();
     const part = Math.min(1, (now - this.#start) / Math.max(1, this.#deadline - this.#start));
     this.#options.onProgress?.({ device: this.#device.id, part, what });
-    if (now + us / 1000 <= this.#deadline) return true;
-    this.#missed++;
-    return false;
+    const blind = now <= this.#start && this.#taken >= mostUntimed;
+    if (blind || now + us / 1000 > this.#deadline) {
+      this.#missed++;
+      return false;
+    }
+    this.#taken++;
+    return true;
   }
 
   #profile(): Profile {

@@ -2,8 +2,9 @@
 // outliers, the trace of the bench in kind. Everything follows from a seed, so that the goals can be asserted.
 
 import { describe, expect, it } from 'vitest';
-import { cpuProfile, gpuProfile, randomFrom } from '../../../test/support/routing.ts';
+import { cpuProfile, gpuProfile } from '../../../test/support/routing.ts';
 import { type OperationType, operationTypes } from '../../base/operations.ts';
+import { seededRandom } from '../../base/seeded.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { CostModel } from './model.ts';
 import { Router } from './router.ts';
@@ -26,7 +27,7 @@ const profiles = new Map([
 
 /** A machine on which each operation is off its profile by its own factor, and transfers by another. */
 function machine(seed: number, spread: number): { calls: Call[]; trace: Call[]; random: () => number } {
-  const random = randomFrom(seed);
+  const random = seededRandom(seed);
   const around = (width: number): number => Math.exp((random() * 2 - 1) * width);
   const model = new CostModel(profiles);
   const kernelFactor = new Map(ops.map((op) => [op, { cpu: around(spread), 'cuda:0': around(spread) }]));

@@ -78,8 +78,7 @@ export class Stopwatch {
     const inputs = probe.inputs.map((p, i) => this.#input(p, i));
     const outputs = probe.outputs.map((p, i) => this.#buffer(`out${i}`, p.elements * byteSize(p.type)));
     const start = this.#clock();
-    const work =
-      probe.work.kind === 'kernel' ? decompose(probe.work, device.caps.native, device.caps.skipsArms) : probe.work;
+    const work = probe.work.kind === 'kernel' ? decompose(probe.work, device.caps.native, device.caps) : probe.work;
     const program = device.prepare(work);
     const buffers = [...inputs, ...outputs];
     const out = buffers[buffers.length - 1]!;

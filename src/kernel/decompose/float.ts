@@ -103,6 +103,23 @@ export class Float {
       .reduceRight((sum: Expr, c) => this.add(this.mul(sum, x), c), this.const(coefficients.at(-1)!));
   }
 
+  /** The same in half as many steps, one after the other: pairs of terms, by Horner's rule in `square`, which is x². */
+  pairs(x: Expr, square: Expr, coefficients: readonly number[]): Expr {
+    const pair = (i: number): Expr => {
+      const [even, odd] = coefficients.slice(i, i + 2);
+      return odd === undefined ? this.const(even!) : this.add(this.mul(x, odd), even!);
+    };
+    const last = (coefficients.length - 1) & ~1;
+    let sum = pair(last);
+    for (let i = last - 2; i >= 0; i -= 2) sum = this.add(this.mul(sum, square), pair(i));
+    return sum;
+  }
+
+  /** A polynomial as the device computes it best. Which of the two it is may show in the last bit. */
+  series(x: Expr, coefficients: readonly number[]): Expr {
+    return this.b.skips ? this.pairs(x, this.mul(x, x), coefficients) : this.poly(x, coefficients);
+  }
+
   /** The value with the lower half of its mantissa cleared: the difference to it, and products of two, are exact. */
   head(x: Expr): Expr {
     return this.fromBits(this.iand(this.bits(x), this.int(this.format.headMask)));
@@ -143,6 +160,20 @@ export class Float {
     const { mantissa, bias } = this.format;
     const power = this.iadd(this.shl(n, mantissa), this.int(BigInt(bias) << BigInt(mantissa)));
     return this.mul(x, this.fromBits(power));
+  }
+
+  /** True for all but positive numbers of full precision: 0, negative, subnormal and infinite numbers, NaN. */
+  unusual(x: Expr): Expr {
+    const { mantissa, bias } = this.format;
+    const unit = 1n << BigInt(mantissa);
+    // The smallest normal number becomes the least of all integers; one comparison does, and every processor has it.
+    const fromSmallest = this.iadd(this.bits(x), this.int(-(this.signBit + unit)));
+    return this.b.alu('lt', this.int(this.signBit + BigInt(2 * bias) * unit - 1n), fromSmallest);
+  }
+
+  /** x · 2^n where both are neither subnormal nor infinite nor NaN: the exponent moves. */
+  moved(x: Expr, n: Expr): Expr {
+    return this.fromBits(this.iadd(this.bits(x), this.shl(n, this.format.mantissa)));
   }
 
   /** Bits of a value. */

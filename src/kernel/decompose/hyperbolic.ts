@@ -1,7 +1,7 @@
 // sinh, cosh, tanh and their inverses.
 
 import type { Expr } from '../expr.ts';
-import { clampExponent, expm1From, expReduced, reduce } from './exp.ts';
+import { clampExponent, expm1From, expReduced, isBeyond, notDominant, reduce, usualExpm1 } from './exp.ts';
 import type { Float, FloatType } from './float.ts';
 import { log1p } from './log.ts';
 
@@ -13,7 +13,18 @@ function halfExp(f: Float, r: Expr, bits: Expr): Expr {
   return f.scale(expReduced(f, r), f.isub(bits, f.int(1)));
 }
 
+/** A function of |x| that is shorter where e^|x| is a number of full precision and 1 counts beside it. */
+const unlessFar = (f: Float, x: Expr, any: Expr, usual: (a: Expr) => Expr): Expr =>
+  f.b.skips ? f.where(isBeyond(f, x, notDominant[f.type]), any, usual(f.abs(x))) : any;
+
 export function sinh(f: Float, x: Expr): Expr {
+  return unlessFar(f, x, anySinh(f, x), (a) => {
+    const e = usualExpm1(f, a);
+    return f.withSign(f.mul(f.add(e, f.div(e, f.add(e, 1))), 0.5), x);
+  });
+}
+
+function anySinh(f: Float, x: Expr): Expr {
   const a = f.abs(x);
   const { r, n, bits } = reduce(f, clampExponent(f, a));
   const e = expm1From(f, r, n, bits);
@@ -22,6 +33,14 @@ export function sinh(f: Float, x: Expr): Expr {
 }
 
 export function cosh(f: Float, x: Expr): Expr {
+  return unlessFar(f, x, anyCosh(f, x), (a) => {
+    const { r, bits } = reduce(f, a);
+    const e = f.moved(expReduced(f, r), f.isub(bits, f.int(1)));
+    return f.add(e, f.div(0.25, e));
+  });
+}
+
+function anyCosh(f: Float, x: Expr): Expr {
   const { r, bits } = reduce(f, clampExponent(f, f.abs(x)));
   const e = halfExp(f, r, bits);
   return f.add(e, f.div(0.25, e));
@@ -43,10 +62,18 @@ export function tanh(f: Float, x: Expr): Expr {
     const ratio = f.div(f.mul(u, q), f.add(q, f.add(f.mul(e, q), f.mul(f.mul(u, u), 0.25))));
     return f.min(f.max(ratio, -1), 1);
   }
-  const a = f.min(f.abs(x), 20);
-  const { r, n, bits } = reduce(f, f.add(a, a));
-  const e = expm1From(f, r, n, bits);
-  return f.withSign(f.div(e, f.add(e, 2)), x);
+  const far = isBeyond(f, x, notDominant.f64 / 2);
+  return f.b.skips ? f.where(far, anyTanh(f, x), tanhFrom(f, usualExpm1(f, twice(f, f.abs(x))), x)) : anyTanh(f, x);
+}
+
+const twice = (f: Float, x: Expr): Expr => f.add(x, x);
+
+/** tanh x = e / (e + 2), e = e^2|x| - 1. */
+const tanhFrom = (f: Float, e: Expr, x: Expr): Expr => f.withSign(f.div(e, f.add(e, 2)), x);
+
+function anyTanh(f: Float, x: Expr): Expr {
+  const { r, n, bits } = reduce(f, twice(f, f.min(f.abs(x), 20)));
+  return tanhFrom(f, expm1From(f, r, n, bits), x);
 }
 
 /** Above this the argument of log1p below is 2x to the last bit, and squares are about to overflow. */

@@ -1,7 +1,8 @@
 // Rewrites a kernel so that it only uses ops its device expresses by itself.
 //
 // Functions that a device lacks are written once, here, in the kernel language: so they are equally accurate
-// everywhere, and bit-identical on devices that round every op. Slots, axes and everything else stay as they are.
+// everywhere, and bit-identical on devices that round every op. A device that skips what is rare (`skipsArms`) gets shorter forms
+// of some, within the same bounds. Slots, axes and everything else stay as they are.
 
 import { accumulatorFor, type DType } from '../../base/dtype.ts';
 import type { Expr } from '../expr.ts';
@@ -9,15 +10,16 @@ import type { Accumulator, Epilogue, Kernel } from '../kernel.ts';
 import type { ReduceOp } from '../ops.ts';
 import { rewriter } from '../rewrite.ts';
 import { operands } from '../walk.ts';
-import { Lowering, type Native } from './lowering.ts';
+import { coarseBelow } from './coarse.ts';
+import { Lowering, type Native, type Traits } from './lowering.ts';
 
 export { accuracy } from './accuracy.ts';
 
-/** `skipsArms`: as the capability of that name. */
-export function decompose(kernel: Kernel, native: Native, skipsArms = false): Kernel {
-  const b = new Lowering(native, skipsArms);
+export function decompose(kernel: Kernel, native: Native, traits: Traits = {}): Kernel {
+  const b = new Lowering(native, traits);
   const types = kernel.accumulators.map(combineType);
-  const rewrite = lowering(b, (e) => {
+  const values = [...kernel.accumulators, ...kernel.outputs].map((v) => v.value);
+  const rewrite = lowering(b, values, (e) => {
     if (e.kind !== 'acc' || types[e.slot] === kernel.accumulators[e.slot]!.type) return undefined;
     return b.cast(e.type, b.acc(types[e.slot]!, e.slot));
   });
@@ -40,14 +42,24 @@ const boolCombine: Readonly<Partial<Record<ReduceOp, ReduceOp>>> = { sum: 'any',
 
 const combineOf = ({ op, type }: Accumulator): ReduceOp => (type === 'bool' ? (boolCombine[op] ?? op) : op);
 
-export function decomposeEpilogue(epilogue: Epilogue, native: Native): Epilogue {
+export function decomposeEpilogue(epilogue: Epilogue, native: Native, traits: Traits = {}): Epilogue {
   const { output } = epilogue;
-  return { ...epilogue, output: { ...output, value: lowering(new Lowering(native))(output.value) } };
+  return {
+    ...epilogue,
+    output: { ...output, value: lowering(new Lowering(native, traits), [output.value])(output.value) },
+  };
 }
 
 /** Rewrites expressions of one builder into another of its own; each expression once, however often it is used. */
-function lowering(b: Lowering, replace: (e: Expr) => Expr | undefined = () => undefined): (e: Expr) => Expr {
-  const copy = rewriter(b, replace);
+function lowering(
+  b: Lowering,
+  values: readonly Expr[],
+  replace: (e: Expr) => Expr | undefined = () => undefined,
+): (e: Expr) => Expr {
+  const coarse = coarseBelow(values, b.coarse);
+  const copy = rewriter(b, (e, copied) =>
+    e.kind === 'alu' && coarse.has(e) ? b.asItIs(e.op, e.src.map(copied)) : replace(e),
+  );
   const done = new Set<Expr>();
   return (root) => {
     // Operands first, from a stack of our own: chains of thousands of ops must not exhaust the call stack.

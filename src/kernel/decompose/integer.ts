@@ -29,16 +29,54 @@ const on =
     return t && build(b, t, src[0]!, src[1]!);
   };
 
+/** Division of 64-bit numbers where a device divides doubles in vectors, but such numbers one by one. */
+interface Doubles {
+  /** Whether a number has 50 bits or more: others are doubles, and their quotients are right when they are rounded down. */
+  readonly far: Expr;
+  /** The quotient rounded down, and the remainder that it leaves. */
+  readonly quotient: Expr;
+  readonly remainder: Expr;
+}
+
+function inDoubles(b: Lowering, t: IntegerType, x: Expr, y: Expr): Doubles {
+  const type = x.type as DType;
+  // A whole number that is added to the bits of 1.5·2^52 is added to the float, and the other way round.
+  const shifter = b.const('f64', 1.5 * 2 ** 52);
+  const bits = b.bitcast(type, shifter);
+  const toDouble = (v: Expr): Expr => b.alu('sub', b.bitcast('f64', b.alu('add', v, bits)), shifter);
+  const toWhole = (v: Expr): Expr => b.alu('sub', b.bitcast(type, b.alu('add', v, shifter)), bits);
+  const [dx, dy] = [toDouble(x), toDouble(y)];
+  const quotient = b.alu('floor', b.alu('div', dx, dy));
+  const fromLeast = (v: Expr): Expr => (t.signed ? b.alu('add', v, b.const(type, 1n << 50n)) : v);
+  const either = b.bitcast('u64', b.alu('or', fromLeast(x), fromLeast(y)));
+  const beyond = b.safe('shr', either, b.const('u64', t.signed ? 51 : 50));
+  return {
+    far: b.alu('lt', b.const('i64', 0), b.bitcast('i64', beyond)),
+    quotient: toWhole(quotient),
+    remainder: toWhole(b.alu('sub', dx, b.alu('mul', quotient, dy))),
+  };
+}
+
 export const idiv = on((b, t, x, y) => {
   const zero = b.const(x.type, 0);
+  const byZero = b.alu('eq', y, zero);
+  if (b.skips && t.width === 64) {
+    const { far, quotient } = inDoubles(b, t, x, y);
+    return b.alu('where', far, b.safe('idiv', x, y), b.alu('where', byZero, zero, quotient));
+  }
   const quotient = t.signed ? signedQuotient(b, t, x, y) : unsignedQuotient(b, x, y);
-  return b.alu('where', b.alu('eq', y, zero), zero, quotient);
+  return b.alu('where', byZero, zero, quotient);
 });
 
 export const imod = on((b, t, x, y) => {
   const zero = b.const(x.type, 0);
+  const byZero = b.alu('eq', y, zero);
+  if (b.skips && t.width === 64) {
+    const { far, remainder } = inDoubles(b, t, x, y);
+    return b.alu('where', far, b.safe('imod', x, y), b.alu('where', byZero, zero, remainder));
+  }
   const quotient = t.signed ? signedQuotient(b, t, x, y) : unsignedQuotient(b, x, y);
-  return b.alu('where', b.alu('eq', y, zero), zero, b.alu('sub', x, b.alu('mul', quotient, y)));
+  return b.alu('where', byZero, zero, b.alu('sub', x, b.alu('mul', quotient, y)));
 });
 
 const unsignedQuotient = (b: Lowering, x: Expr, y: Expr): Expr =>

@@ -39,7 +39,7 @@ const tables: Readonly<Record<FloatType, Table>> = {
 };
 
 /** asin(x) - x for |x| ≤ ½. */
-const asinTail = (f: Float, x: Expr, z: Expr): Expr => f.mul(f.mul(x, z), f.poly(z, tables[f.type].asin));
+const asinTail = (f: Float, x: Expr, z: Expr): Expr => f.mul(f.mul(x, z), f.series(z, tables[f.type].asin));
 
 interface Halved {
   /** |x| > ½: asin|x| = π/2 - 2·asin(root + low) with root = √((1-|x|)/2). Else root is x. */
@@ -82,7 +82,7 @@ export function acos(f: Float, x: Expr): Expr {
 /** atan(t) for 0 ≤ t ≤ 1. */
 function atanUnit(f: Float, t: Expr): Expr {
   const z = f.mul(t, t);
-  return f.add(t, f.mul(f.mul(t, z), f.poly(z, tables[f.type].atan)));
+  return f.add(t, f.mul(f.mul(t, z), f.series(z, tables[f.type].atan)));
 }
 
 export function atan(f: Float, x: Expr): Expr {
@@ -99,10 +99,14 @@ export function atan2(f: Float, y: Expr, x: Expr): Expr {
   // NaN in either stays in the quotient. Devices whose max and min look for NaN themselves take longer for them.
   const steep = f.lt(ax, ay);
   const [large, small] = [f.where(steep, ay, ax), f.where(steep, ax, ay)];
+  const angle = (t: Expr): Expr => {
+    const r = atanUnit(f, t);
+    const first = f.where(steep, f.sub(high, f.sub(r, low)), r);
+    const turned = f.where(f.signed(x), f.sub(2 * high, f.sub(first, 2 * low)), first);
+    return f.withSign(turned, y);
+  };
+  const quotient = f.div(small, large);
   // 0/0 and ∞/∞ stand for the diagonal's ends: 0 and 1.
-  const t = f.where(f.eq(ax, ay), f.where(f.eq(ax, 0), 0, 1), f.div(small, large));
-  const r = atanUnit(f, t);
-  const first = f.where(steep, f.sub(high, f.sub(r, low)), r);
-  const turned = f.where(f.signed(x), f.sub(2 * high, f.sub(first, 2 * low)), first);
-  return f.withSign(turned, y);
+  const any = angle(f.where(f.eq(ax, ay), f.where(f.eq(ax, 0), 0, 1), quotient));
+  return f.b.skips ? f.where(f.b.alu('eq', f.bits(ax), f.bits(ay)), any, angle(quotient)) : any;
 }

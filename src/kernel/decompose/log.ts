@@ -57,7 +57,20 @@ export function splitNormal(f: Float, x: Expr): Split {
   return { k: f.fromInt(k), m: f.fromBits(f.isub(bits, f.shl(k, mantissa))) };
 }
 
-const sqrtHalfBits: Readonly<Record<FloatType, bigint>> = { f32: 0x3f3504f3n, f64: 0x3fe6a09e667f3bcdn };
+/** The same of a number that is neither subnormal nor negative, in steps of which vector units have an instruction for each. */
+function splitUsual(f: Float, x: Expr): Split {
+  const { mantissa, bias, uint } = f.format;
+  const bits = f.bits(x);
+  const above = f.isub(bits, f.int(sqrtHalfBits[f.type]));
+  const m = f.fromBits(f.isub(bits, f.iand(above, f.int(-(1n << BigInt(mantissa))))));
+  if (f.type === 'f32') return { k: f.fromInt(f.shr(above, mantissa)), m };
+  // Put into the mantissa of 2^52, a whole number is a float.
+  const whole = f.b.bitcast(uint, f.iadd(above, f.int(BigInt(bias) << BigInt(mantissa))));
+  const k = f.fromBits(f.b.alu('or', f.b.bitcast(f.format.int, f.shr(whole, mantissa)), f.bits(2 ** mantissa)));
+  return { k: f.sub(k, 2 ** mantissa + bias), m };
+}
+
+export const sqrtHalfBits: Readonly<Record<FloatType, bigint>> = { f32: 0x3f3504f3n, f64: 0x3fe6a09e667f3bcdn };
 
 /** log(1+f) = f - half + rest, with half = f²/2: the pieces from which each logarithm is put together. */
 function pieces(f: Float, x: Expr): { readonly half: Expr; readonly rest: Expr } {
@@ -73,19 +86,48 @@ function inDomain(f: Float, x: Expr, result: Expr, pole: number): Expr {
   return f.where(f.lt(pole, x), atInfinity, f.where(f.eq(x, pole), Number.NEGATIVE_INFINITY, Number.NaN));
 }
 
+/**
+ * A logarithm for any x. Where a device skips what no element takes, whatever is special about 0, negative, subnormal and infinite
+ * numbers is behind a choice of its own; both ways give the same bits.
+ */
+function ofAny(f: Float, x: Expr, ofParts: (parts: Split) => Expr): Expr {
+  const any = inDomain(f, x, ofParts(split(f, x)), 0);
+  return f.b.skips ? f.where(f.unusual(x), any, ofParts(splitUsual(f, x))) : any;
+}
+
 export function log(f: Float, x: Expr): Expr {
   const t = tables[f.type];
-  const { k, m } = split(f, x);
-  const y = f.sub(m, 1);
-  const { half, rest } = pieces(f, y);
-  const low = f.add(rest, f.mul(k, t.ln2Low));
-  return inDomain(f, x, f.add(f.mul(k, t.ln2High), f.sub(y, f.sub(half, low))), 0);
+  return ofAny(f, x, ({ k, m }) => {
+    const y = f.sub(m, 1);
+    const { half, rest } = pieces(f, y);
+    const low = f.add(rest, f.mul(k, t.ln2Low));
+    return f.add(f.mul(k, t.ln2High), f.sub(y, f.sub(half, low)));
+  });
 }
 
 export function log1p(f: Float, x: Expr): Expr {
-  const t = tables[f.type];
   const sum = f.add(x, 1);
-  const { k, m } = split(f, sum);
+  const any = inDomain(f, x, log1pOf(f, x, sum, split(f, sum)), -1);
+  return f.b.skips ? f.where(f.unusual(sum), any, usualLog1p(f, x, sum)) : any;
+}
+
+/** log(1 + x) = log(sum) + lost/sum, where the sum is a positive number: no case is special. */
+function usualLog1p(f: Float, x: Expr, sum: Expr): Expr {
+  const t = tables[f.type];
+  const { k, m } = splitUsual(f, sum);
+  const one = f.sub(sum, x);
+  const lost = f.add(f.sub(1, one), f.sub(x, f.sub(sum, one)));
+  const y = f.sub(m, 1);
+  const { half, rest } = pieces(f, y);
+  const low = f.add(f.add(rest, f.div(lost, sum)), f.mul(k, t.ln2Low));
+  const result = f.add(f.mul(k, t.ln2High), f.sub(y, f.sub(half, low)));
+  // The sum above would turn -0 into 0.
+  return f.withSign(result, x);
+}
+
+/** log(1 + x), given the sum as it was rounded, in parts. */
+function log1pOf(f: Float, x: Expr, sum: Expr, { k, m }: Split): Expr {
+  const t = tables[f.type];
   // What 1 + x lost, relative to it. For large x the roles of x and 1 change.
   const lost = f.where(f.lt(x, 1), f.sub(x, f.sub(sum, 1)), f.sub(1, f.sub(sum, x)));
   const near = f.eq(k, 0);
@@ -96,12 +138,19 @@ export function log1p(f: Float, x: Expr): Expr {
   const result = f.add(f.mul(k, t.ln2High), f.sub(y, f.sub(half, low)));
   // The sum above would turn -0 into 0.
   const tiny = f.lt(f.abs(x), 2 ** -(f.format.mantissa + 2));
-  return inDomain(f, x, f.where(tiny, x, result), -1);
+  return f.where(tiny, x, result);
 }
 
 /** k·unit + log(m)·factor, both constants in two parts, with the head of log(m) multiplied exactly. */
-function scaledLog(f: Float, x: Expr, factor: readonly [number, number], unit: readonly [number, number]): Expr {
-  const { k, m } = split(f, x);
+const scaledLog = (f: Float, x: Expr, factor: readonly [number, number], unit: readonly [number, number]): Expr =>
+  ofAny(f, x, (parts) => scaledLogOf(f, parts, factor, unit));
+
+function scaledLogOf(
+  f: Float,
+  { k, m }: Split,
+  factor: readonly [number, number],
+  unit: readonly [number, number],
+): Expr {
   const y = f.sub(m, 1);
   const { half, rest } = pieces(f, y);
   const high = f.head(f.sub(y, half));
@@ -112,7 +161,7 @@ function scaledLog(f: Float, x: Expr, factor: readonly [number, number], unit: r
   const lost = f.add(f.sub(kHigh, sum), product);
   const small = f.add(f.mul(f.add(low, high), factor[1]), f.mul(low, factor[0]));
   const tail = unit[1] === 0 ? small : f.add(f.mul(k, unit[1]), small);
-  return inDomain(f, x, f.add(f.add(tail, lost), sum), 0);
+  return f.add(f.add(tail, lost), sum);
 }
 
 export const log2 = (f: Float, x: Expr): Expr => scaledLog(f, x, tables[f.type].log2e, [1, 0]);

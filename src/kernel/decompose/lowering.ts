@@ -6,12 +6,19 @@
 
 import type { DType } from '../../base/dtype.ts';
 import { DeviceUnavailable } from '../../errors.ts';
-import { type Expr, Exprs } from '../expr.ts';
+import { type Expr, Exprs, type ScalarType } from '../expr.ts';
 import type { AluOp } from '../ops.ts';
+import { Float } from './float.ts';
 import { decompositions } from './table.ts';
 
 /** The ops a device expresses by itself, per type: `Capabilities['native']`. */
 export type Native = Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
+
+/** What else matters: capabilities of these names. */
+export interface Traits {
+  readonly skipsArms?: boolean;
+  readonly coarse?: ReadonlySet<AluOp>;
+}
 
 /** Ops on halves whose result is exact in the half type, so that it need not be rounded to it. */
 const exactOps = new Set<AluOp>(['neg', 'abs', 'max', 'min', 'where', 'floor', 'ceil', 'trunc', 'round']);
@@ -20,13 +27,16 @@ export class Lowering extends Exprs {
   readonly #native: Native;
   /** The device skips costly arms of choices that nothing takes: what is rare may cost as much as it likes. */
   readonly skips: boolean;
+  /** Functions of f32 that the device has for what is rounded to a half. */
+  readonly coarse: ReadonlySet<AluOp>;
   /** The f32 form of halves whose f32 form is at hand and exact. */
   readonly #wide = new Map<Expr, Expr>();
 
-  constructor(native: Native, skips = false) {
+  constructor(native: Native, { skipsArms = false, coarse = new Set() }: Traits = {}) {
     super();
     this.#native = native;
-    this.skips = skips;
+    this.skips = skipsArms;
+    this.coarse = coarse;
   }
 
   override raw(op: AluOp, src: readonly Expr[]): Expr {
@@ -45,10 +55,27 @@ export class Lowering extends Exprs {
     });
   }
 
+  /** Floats become 64-bit numbers one by one, on devices that skip what is rare: those below 2^50 by the bits of a sum instead. */
+  override cast(type: ScalarType, value: Expr): Expr {
+    const plain = super.cast(type, value);
+    if (!this.skips || type !== 'i64' || (value.type !== 'f32' && value.type !== 'f64') || plain.kind !== 'cast')
+      return plain;
+    const f = new Float(this, 'f64');
+    const double = super.cast('f64', value);
+    const shifted = f.add(this.alu('trunc', double), f.format.shifter);
+    const far = this.alu('lt', f.bits(2 ** 50), f.bits(f.abs(double)));
+    return this.alu('where', far, plain, f.isub(f.bits(shifted), f.bits(f.format.shifter)));
+  }
+
   isNative(op: AluOp, type: DType): boolean {
     const listed = this.#native[type];
     // Logic on bools is part of every device; one that does not list the type at all still has it.
     return type === 'bool' && !listed ? true : (listed?.has(op) ?? false);
+  }
+
+  /** The op of operands that are decomposed, without looking whether it is native. */
+  asItIs(op: AluOp, src: readonly Expr[]): Expr {
+    return super.raw(op, src);
   }
 
   /** The op as it is, for operands that every device handles alike. */
@@ -65,7 +92,7 @@ export class Lowering extends Exprs {
 
   #widened(op: AluOp, wide: DType, type: DType, src: readonly Expr[]): Expr {
     const widened = src.map((s) => (s.type === type ? (this.#wide.get(s) ?? this.cast(wide, s)) : s));
-    const result = this.alu(op, ...widened);
+    const result = wide === 'f32' && this.coarse.has(op) ? this.asItIs(op, widened) : this.alu(op, ...widened);
     return result.type === wide ? this.cast(type, result) : result;
   }
 }

@@ -7,8 +7,8 @@
 
 import type { Expr } from '../expr.ts';
 import { expTail } from './exp.ts';
-import type { Float, FloatType } from './float.ts';
-import { type Split, split, splitNormal } from './log.ts';
+import { Float, type FloatType } from './float.ts';
+import { type Split, split, splitNormal, sqrtHalfBits } from './log.ts';
 
 interface Table {
   /** 2·artanh(s) = ⅔·s·(3 + s² + s⁴·P(s²)). */
@@ -104,7 +104,39 @@ function exp2Pair(f: Float, [high, low]: Pair): Expr {
 }
 
 export function pow(f: Float, x: Expr, y: Expr): Expr {
-  return f.b.skips ? f.where(...ordinary(f, x, y)) : anyPower(f, x, y);
+  if (!f.b.skips) return anyPower(f, x, y);
+  return f.type === 'f32' ? throughDouble(f, x, y) : f.where(...ordinary(f, x, y));
+}
+
+/** 2·artanh(s) / ln 2 = s·A(s²), to more than f32 needs for exponents of a hundred. */
+const log2Series = [2.885390081790111, 0.9617966733082844, 0.5770835917914365, 0.41167228637143316, 0.3407385004881789];
+
+/** 2^x = 1 + x·P(x), |x| ≤ ½. */
+const exp2Series = [
+  0.6931472029849443, 0.24022647896931165, 0.055503321629874536, 0.009618438596557054, 0.001339900344341528,
+  0.0001535325900819512,
+];
+
+/** Powers of f32 for devices with f64: what takes pairs of numbers otherwise is one number of double precision. */
+function throughDouble(f: Float, x: Expr, y: Expr): Expr {
+  const { mantissa } = f.format;
+  const g = new Float(f.b, 'f64');
+  const bits = f.bits(x);
+  const above = f.isub(bits, f.int(sqrtHalfBits.f32));
+  const k = f.shr(above, mantissa);
+  const m = f.fromBits(f.isub(bits, f.iand(above, f.int(-(1n << BigInt(mantissa))))));
+  const fraction = f.b.cast('f64', f.sub(m, 1));
+  const s = g.div(fraction, g.add(fraction, 2));
+  const z = g.mul(s, s);
+  const log2 = g.add(g.mul(s, g.pairs(z, g.mul(z, z), log2Series)), f.b.cast('f64', k));
+  const exponent = g.mul(log2, f.b.cast('f64', y));
+  const { n, bits: whole } = g.nearest(exponent);
+  const rest = g.sub(exponent, n);
+  const power = f.b.cast('f32', g.add(g.mul(rest, g.pairs(rest, g.mul(rest, rest), exp2Series)), 1));
+  // Zeros, negative numbers, infinities, subnormals and NaN have a k of 126 or more, whatever its sign.
+  const most = f.mul(f.add(f.abs(y), 1), f.add(f.abs(f.fromInt(k)), 0.5));
+  const far = f.b.alu('lt', f.bits(125), f.bits(most));
+  return f.where(far, anyPower(f, x, y), f.moved(power, f.b.cast('i32', whole)));
 }
 
 /**

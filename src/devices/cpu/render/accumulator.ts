@@ -178,7 +178,7 @@ export class State {
     this.#overlooked =
       form.kind === 'extreme'
         ? (together ? [0] : this.#values).map(
-            () => new Overlooked(form.lane as 'f32' | 'f64', form.op as 'max' | 'min', em.temp),
+            () => new Overlooked(form.lane as 'f32' | 'f64', form.op as 'max' | 'min', em.temp, together),
           )
         : [];
   }

@@ -4,13 +4,22 @@
 // sin and cos, a branch around it pays: it is skipped when the condition holds in no lane. The arms of all choices by one
 // condition go behind one branch, since they share most of their work; and so do the choices themselves.
 
-import type { Alu, Expr } from '../../../kernel/expr.ts';
+import type { Alu, Expr, ScalarType } from '../../../kernel/expr.ts';
 import { aluOps } from '../../../kernel/ops.ts';
 import { below, operands } from '../../../kernel/walk.ts';
 import { widthOf } from './lanes.ts';
 
 /** Work behind a branch, in units of one addition, from which on a branch pays even if it is guessed wrong at times. */
 const worthBranch = 60;
+
+/** The same where floats are chosen by bits, which is how functions tell what is unusual: such a branch is hardly ever taken. */
+const worthRareBranch = 30;
+
+const leastWork = (condition: Expr, choice: Expr): number => {
+  const compared = (condition as Alu).src[0]!.type;
+  const byBits = (compared === 'i32' || compared === 'i64') && isFloat(choice.type);
+  return byBits ? worthRareBranch : worthBranch;
+};
 
 /** What is computed only where a condition holds. */
 export interface Arms {
@@ -38,7 +47,7 @@ export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
   const found = new Map<Expr, Arms>();
   for (const [condition, all] of byCondition) {
     const own = ownOf(all, users);
-    if (costOf(own) < worthBranch) continue;
+    if (costOf(own) < leastWork(condition, all[0]!)) continue;
     const costly = all.filter((e) => own.has(e.src[1]!));
     const nested = (e: Alu): boolean => all.length > 1 && reaches(e.src[2]!, condition);
     const choices = costly.filter((e) => !own.has(e) && !nested(e) && isShort(e.src[2]!));
@@ -94,9 +103,16 @@ function costOf(exprs: Iterable<Expr>): number {
   return cost;
 }
 
+const isFloat = (type: ScalarType): boolean => type === 'f32' || type === 'f64';
+
+/** Work of what no vector unit has: divisions of 64-bit numbers, and floats becoming such. */
+const laneByLane = 60;
+
 /** The work of an expression without its operands. */
 export function ownCost(e: Expr): number {
   if (e.kind === 'load') return 1;
-  if (e.kind === 'cast') return 2;
+  if (e.kind === 'cast') return e.type === 'i64' && isFloat(e.src[0].type) && !e.bits ? laneByLane : 2;
+  if (e.kind === 'alu' && (e.op === 'idiv' || e.op === 'imod') && e.type !== 'index' && widthOf(e.type) === 64)
+    return laneByLane;
   return e.kind === 'alu' && e.type !== 'index' ? aluOps[e.op].cost : 0;
 }

@@ -140,6 +140,21 @@ const bytes =
     c.code.op('i8x16.narrow_i16x8_u');
   };
 
+/** Adding these puts a whole number into the low bits of a float. */
+const intoLowBits = { f32: 2 ** 23, f64: 2 ** 52 } as const;
+
+/** Floats brought into 0 … 255, NaN to 0, and cut off: in the low byte of each lane. What saturates by itself takes twice the instructions. */
+function lowByte(c: Converter, type: 'f32' | 'f64', q: number, source: Source): void {
+  const shape = shapeOf[type];
+  // pmax(0, x) is 0 < x ? x : 0.
+  c.code.v128(splatBytes(type, 255)).v128(splatBytes(type, 0));
+  source(q);
+  c.code
+    .ops(`${shape}.pmax`, `${shape}.pmin`, `${shape}.trunc`)
+    .v128(splatBytes(type, intoLowBits[type]))
+    .op(`${shape}.add`);
+}
+
 /** Both 64-bit lanes by a scalar instruction. */
 const scalars =
   (from: 'i64x2' | 'f64x2', to: 'i64x2' | 'f64x2', op: PlainOp): CastStep =>
@@ -224,9 +239,8 @@ const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, CastSte
     f32: singles('f32.convert_i64_u'),
     f64: scalars('i64x2', 'f64x2', 'f64.convert_i64_u'),
   },
-  // To u8: saturated at 0 … 2^32-1 first, then at 255.
   f32: {
-    u8: (c, p, source) => bytes('i32x4.min_u')(c, p, (q) => convert(c, 'f32', 'u32', q, source)),
+    u8: (c, p, source) => bytes('v128.and')(c, p, (q) => lowByte(c, 'f32', q, source)),
     i32: each('i32x4.trunc_sat_f32x4_s'),
     u32: each('i32x4.trunc_sat_f32x4_u'),
     i64: via('f32', 'f64', 'i64'),
@@ -234,7 +248,7 @@ const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, CastSte
     f64: lowered('f64x2.promote_low_f32x4'),
   },
   f64: {
-    u8: (c, p, source) => bytes('i32x4.min_u')(c, p, (q) => convert(c, 'f64', 'u32', q, source)),
+    u8: (c, p, source) => bytes('v128.and')(c, p, (q) => evens(c, q, (r) => lowByte(c, 'f64', r, source))),
     i32: joined('i32x4.trunc_sat_f64x2_s_zero'),
     u32: joined('i32x4.trunc_sat_f64x2_u_zero'),
     i64: scalars('f64x2', 'i64x2', 'i64.trunc_sat_f64_s'),

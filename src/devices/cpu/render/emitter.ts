@@ -173,6 +173,46 @@ export class Emitter {
     }
   }
 
+  /** Whether a scope is for elements that do not meet this condition: choices by it are made already. */
+  isRare(condition: Expr, s: WasmScope): boolean {
+    if (!s.rare || !this.info(condition).varying) return false;
+    this.#arms ??= costlyArms(this.#roots);
+    if (!this.#arms.has(condition)) return false;
+    s.rare.add(condition);
+    return true;
+  }
+
+  /** Computes values that are used later, so that all conditions that they depend on have come up. */
+  ready(values: readonly Expr[], s: WasmScope): void {
+    this.inStep(values, s);
+    for (const e of values) {
+      if (!this.info(e).varying || e.kind === 'const' || e.kind === 'acc') continue;
+      const width = widthOf(e.type);
+      for (let p = 0; p < this.parts(s, width); p++) {
+        const local = this.temp();
+        if (e.type === 'bool') this.mask(e, p, width, s);
+        else this.vec(e, p, s);
+        s.code.set(local);
+        s.memo.set(e.type === 'bool' ? `m${e.id}.${p}.${width}` : `v${e.id}.${p}`, local);
+      }
+    }
+  }
+
+  /** Leaves 1 if any element of the body meets one of the conditions that it is not for. */
+  anyRare(s: WasmScope): void {
+    let first = true;
+    // A condition may bring up others.
+    for (const condition of s.rare!) {
+      const width = this.naturalWidth(condition);
+      for (let p = 0; p < this.parts(s, width); p++) {
+        this.mask(condition, p, width, s);
+        if (!first) s.code.op('v128.or');
+        first = false;
+      }
+    }
+    s.code.op('v128.any_true');
+  }
+
   /**
    * Computes what the roots need step by step, each step for all parts of a body before the next. Engines that keep the order of
    * the code then overlap the parts; those that make their own order do so anyway.

@@ -3,7 +3,7 @@
 // WebAssembly's max and min look for NaN and for zeros of different signs at every step, which no processor does in one
 // instruction. A comparison (pmax, pmin) is one; what it overlooks is noted beside it and put right at the end:
 //
-//   NaN      any that was met
+//   NaN      any that was met. One register of extremes takes it in by itself, and keeps it: no comparison is true of it
 //   signs    of everything met: if the largest is zero, nothing is above it, so it is +0 if any sign was plus
 
 import type { Code } from '../wasm/code.ts';
@@ -44,25 +44,27 @@ function joined(c: Code, values: readonly number[], op: PlainOp, noted: (v: numb
 export class Overlooked {
   readonly #lane: 'f32' | 'f64';
   readonly #op: 'max' | 'min';
-  readonly #nans: number;
+  /** null where the one register takes them in. */
+  readonly #nans: number | null;
   /** null where zeros of both signs are as good. */
   readonly #signs: number | null;
 
-  constructor(lane: 'f32' | 'f64', op: 'max' | 'min', local: () => number, signs = true) {
+  /** `shared`: several registers, which are folded into one result, have one note. */
+  constructor(lane: 'f32' | 'f64', op: 'max' | 'min', local: () => number, shared: boolean, signs = true) {
     this.#lane = lane;
     this.#op = op;
-    this.#nans = local();
+    this.#nans = shared ? local() : null;
     this.#signs = signs ? local() : null;
   }
 
   init(c: Code): void {
-    c.v128(splatBytes('u8', 0)).set(this.#nans);
+    if (this.#nans !== null) c.v128(splatBytes('u8', 0)).set(this.#nans);
     if (this.#signs !== null) c.v128(splatBytes('u8', this.#op === 'max' ? 255 : 0)).set(this.#signs);
   }
 
   /** Starts again beside a register that was settled. */
   resume(c: Code, best: number): void {
-    c.v128(splatBytes('u8', 0)).set(this.#nans);
+    if (this.#nans !== null) c.v128(splatBytes('u8', 0)).set(this.#nans);
     if (this.#signs !== null) c.get(best).set(this.#signs);
   }
 
@@ -70,10 +72,14 @@ export class Overlooked {
   step(c: Code, best: readonly number[], values: readonly number[]): void {
     const { better, differs } = ops[this.#lane][this.#op];
     values.forEach((v, i) => {
-      c.get(best[i]!).get(v).op(better).set(best[i]!);
+      c.get(best[i]!).get(v).op(better);
+      if (this.#nans === null) c.get(v).get(v).op(differs).op('v128.or');
+      c.set(best[i]!);
     });
-    joined(c, values, 'v128.or', (v) => c.get(v).get(v).op(differs));
-    c.get(this.#nans).op('v128.or').set(this.#nans);
+    if (this.#nans !== null) {
+      joined(c, values, 'v128.or', (v) => c.get(v).get(v).op(differs));
+      c.get(this.#nans).op('v128.or').set(this.#nans);
+    }
     if (this.#signs === null) return;
     const both = this.#op === 'max' ? 'v128.and' : 'v128.or';
     joined(c, values, both, (v) => c.get(v));
@@ -87,6 +93,6 @@ export class Overlooked {
       c.get(this.#signs).v128(sign).op('v128.and').get(best);
       c.get(best).v128(zero).op(ops[this.#lane][this.#op].equals).op('v128.bitselect').set(best);
     }
-    c.get(best).get(this.#nans).op('v128.or').set(best);
+    if (this.#nans !== null) c.get(best).get(this.#nans).op('v128.or').set(best);
   }
 }

@@ -17,7 +17,7 @@ import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
 import { storedWidth } from './lanes.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
-import { type Counted, countedLoop, emitCase, itemLoops, vectorLoop } from './nest.ts';
+import { type Counted, countedLoop, emitCase, itemLoops } from './nest.ts';
 import {
   type AxisLoop,
   bodiesFor,
@@ -33,6 +33,7 @@ import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { inSquares, type Squared } from './squares.ts';
 import { emitStores, type Target } from './store.ts';
+import { bodiesLoop } from './usual.ts';
 
 export interface Rendered {
   readonly items: number;
@@ -114,9 +115,9 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     const fixed = whole ? v.size : chunks.count === 1 && isFixed(cases) ? loop.to - loop.from : null;
     out.get(lo).set(position);
     for (const lanes of bodiesNeeded(bodies, fixed)) {
-      const body = new WasmScope(axes.length + 1, row, lanes);
-      emitStores(em, targets, body);
-      vectorLoop(position, hi, lanes, body.code, out);
+      const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(axes.length + 1, row, lanes, rare);
+      const emit = (s: WasmScope, between: () => void): void => emitStores(em, targets, s, between);
+      bodiesLoop(em, { position, hi, lanes, scope, emit }, out);
     }
   });
   const [chunkLoop, besideLoop] = loops.slice(itemAxes);

@@ -6,7 +6,8 @@ import type { AluOp } from '../../../kernel/ops.ts';
 const compare: readonly AluOp[] = ['eq', 'ne', 'lt', 'le', 'where'];
 const bits: readonly AluOp[] = ['and', 'or', 'xor', 'not'];
 const arithmetic: readonly AluOp[] = ['add', 'sub', 'mul', 'max', 'min', 'neg', 'abs'];
-const int = new Set<AluOp>([...compare, ...bits, ...arithmetic, 'idiv', 'imod', 'shl', 'shr']);
+const wide = new Set<AluOp>([...compare, ...bits, ...arithmetic, 'shl', 'shr']);
+const int = new Set<AluOp>([...wide, 'idiv', 'imod']);
 const float = new Set<AluOp>([...compare, ...arithmetic, 'div', 'floor', 'ceil', 'trunc', 'round', 'sqrt']);
 
 export const cpuNative: Readonly<Record<DType, ReadonlySet<AluOp>>> = {
@@ -14,8 +15,9 @@ export const cpuNative: Readonly<Record<DType, ReadonlySet<AluOp>>> = {
   u8: int,
   i32: int,
   u32: int,
-  i64: int,
-  u64: int,
+  // 64-bit numbers divide one by one: a decomposition finds those that divide as doubles.
+  i64: wide,
+  u64: wide,
   f16: float,
   bf16: float,
   f32: float,

@@ -18,8 +18,6 @@ export interface Survey {
   readonly loads: readonly Extract<Expr, { kind: 'load' }>[];
   /** Estimated work of one element, in units of one addition, without what is rarely done. */
   readonly cost: number;
-  /** Some of it is done behind a branch, for those lanes that need it. */
-  readonly branches: boolean;
   readonly widest: number;
   readonly narrowest: number;
 }
@@ -53,14 +51,11 @@ export function survey(roots: readonly Expr[]): Survey {
   // What stands behind two branches is taken off once.
   const arms = [...costlyArms(roots).values()];
   for (const e of new Set(arms.flatMap((a) => a.own))) cost -= ownCost(e);
-  return { loads, cost, branches: arms.length > 0, widest, narrowest };
+  return { loads, cost, widest, narrowest };
 }
 
 /** Whether an index moves evenly along every axis: neighbours are found by one address. */
 const isAddress = (index: Expr): boolean => [...axesOf(index)].every((axis) => strideAlong(index, axis) !== null);
-
-/** Work of one element, in units of one addition, whose latency it takes many parts to hide. */
-const longChain = 60;
 
 /** Element counts of the bodies of a vector loop, largest first, ending in 1. */
 export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
@@ -68,9 +63,8 @@ export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   if (widest === 8) return [64, 16, 1];
   const one = 128 / widest;
   // The engine interleaves the parts of a body, which hides the latency of long chains of operations; a processor looks too short a way
-  // ahead to do that by itself. More parts than registers can hold do not pay, nor do many copies of what is rarely done beside short chains.
-  const short = s.branches && s.cost < longChain;
-  const unroll = s.cost > 300 ? 1 : s.cost > 200 || short ? 2 : 4;
+  // ahead to do that by itself. More parts than registers can hold do not pay.
+  const unroll = s.cost > 300 ? 1 : s.cost > 200 ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 

@@ -51,29 +51,32 @@ function column(frame: ReductionFrame, values: readonly Expr[], outputs: readonl
   const states = forms.map((form) => new State(em, form, s.lanes, false));
   const scopes: WasmScope[] = [s];
   for (const _ of plan.reduced) scopes.push(new WasmScope(s.depth + scopes.length, scopes[scopes.length - 1]!));
-  const deepest = plan.reduced.length > 0 ? scopes[scopes.length - 1]! : new WasmScope(s.depth + 1, s);
-  states.forEach((state, slot) => {
-    state.step(values[slot]!, frame.position, deepest);
-  });
   const flush = (c: Code): void => {
     for (const state of states) state.flush(c);
   };
   const blocked = forms.some((f) => f.kind === 'blocked');
   let body = new Code();
-  if (plan.reduced.length === 0) body.append(deepest.code);
-  for (let k = plan.reduced.length - 1; k >= 0; k--) {
+  if (plan.reduced.length === 0) {
+    const only = new WasmScope(s.depth + 1, s);
+    states.forEach((state, slot) => {
+      state.step(values[slot]!, frame.position, only);
+    });
+    body.append(only.code);
+  }
+  const last = plan.reduced.length - 1;
+  for (let k = last; k >= 0; k--) {
     const loop = plan.reduced[k]!;
-    const innermost = k === plan.reduced.length - 1;
-    if (innermost && blocked && loop.size > blockLength) {
-      const out = new Code();
-      const { lo, hi } = frame.range(loop.axis, loop.size, out);
+    if (k === last) {
+      const { lo, hi } = frame.range(loop.axis, loop.size, body);
       const position = em.positions.get(loop.axis)!;
-      out.get(lo).set(position);
-      frame.inBlocks(position, hi, 1, scopes[k + 1]!.code, out, flush);
-      body = out;
+      body.get(lo).set(position);
+      const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(s.depth + k + 1, scopes[k]!, s.lanes, rare);
+      const steps = frame.steps(position, 1, scope, values, states);
+      if (blocked && loop.size > blockLength) frame.inBlocks(position, hi, 1, steps, body, flush);
+      else steps(hi, body);
       continue;
     }
-    if (k === plan.reduced.length - 2 && blocked) {
+    if (k === last - 1 && blocked) {
       frame.flushEvery(Math.max(1, Math.floor(blockLength / plan.reduced[k + 1]!.size)), flush, body);
     }
     body = frame.reducedLoop(loop, scopes[k + 1]!, body);

@@ -4,7 +4,7 @@ import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { Code } from '../wasm/code.ts';
 import type { WasmModule } from '../wasm/module.ts';
-import { finished, type Registers, type StateForm, taken } from './accumulator.ts';
+import { finished, type Registers, type State, type StateForm, taken } from './accumulator.ts';
 import { Emitter } from './emitter.ts';
 import { positionOf } from './map.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
@@ -13,6 +13,7 @@ import { type ReductionPlan, sliceAxis } from './reduce-plan.ts';
 import { epilogueDepth, WasmScope } from './scope.ts';
 import { storeStates } from './states.ts';
 import { emitStores, type Target } from './store.ts';
+import { bodiesLoop } from './usual.ts';
 
 /** Additions of f32 in a row before the sum moves to f64. */
 export const blockLength = 128;
@@ -123,8 +124,34 @@ export class ReductionFrame {
     out.append(s.code);
   }
 
+  /** A loop of steps that take values into states: up to `hi`, `lanes` positions a step. */
+  steps(
+    position: number,
+    lanes: number,
+    scope: (rare: Set<Expr> | null) => WasmScope,
+    values: readonly Expr[],
+    states: readonly State[],
+  ): (hi: number, out: Code) => void {
+    const { em } = this;
+    const emit = (s: WasmScope, between: () => void): void => {
+      if (s.rare) em.ready(values, s);
+      between();
+      states.forEach((state, slot) => {
+        state.step(values[slot]!, this.position, s);
+      });
+    };
+    return (hi, out) => bodiesLoop(em, { position, hi, lanes, scope, emit }, out);
+  }
+
   /** Runs a loop in blocks of `blockLength` steps, with something to do after each. */
-  inBlocks(position: number, hi: number, lanes: number, body: Code, out: Code, after: (c: Code) => void): void {
+  inBlocks(
+    position: number,
+    hi: number,
+    lanes: number,
+    loop: (hi: number, out: Code) => void,
+    out: Code,
+    after: (c: Code) => void,
+  ): void {
     const end = this.em.local('i32');
     const block = blockLength * lanes;
     const left = (): Code => out.get(hi).get(position).op('i32.sub');
@@ -132,7 +159,7 @@ export class ReductionFrame {
     const top = out.loop();
     out.get(position).i32(block).op('i32.add').get(hi);
     left().i32(block).op('i32.gt_u').op('select').set(end);
-    vectorLoop(position, end, lanes, body, out);
+    loop(end, out);
     after(out);
     left().i32(lanes).op('i32.ge_u').brIf(top);
     out.end().end();

@@ -4,7 +4,7 @@ import { byteSize } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Load } from '../../../kernel/expr.ts';
-import type { Kernel } from '../../../kernel/kernel.ts';
+import type { Accumulator, Kernel } from '../../../kernel/kernel.ts';
 import { chunkAxis } from './map.ts';
 import { type AxisLoop, bodiesFor, type Chunks, outputAxis, type Survey, survey } from './plan.ts';
 
@@ -181,7 +181,11 @@ function bodiesOf(kernel: Kernel, s: Survey): number[] {
   const bodies = fewerParts(bodiesFor(s, widths), own.length, Math.max(s.widest, ...widths));
   const main = bodies[0]!;
   const [only, ...others] = kernel.accumulators;
-  // One simple accumulator of one register: twice as many of them hide the latency of an addition.
-  const light = others.length === 0 && s.cost <= 4 && (only!.op === 'sum' || only!.op === 'prod');
+  // One simple accumulator of one register: twice as many of them hide the latency of an addition, and go along whole lines of memory.
+  const light = others.length === 0 && s.cost <= 4 && oneRegister(only!);
   return light && main <= 16 ? [2 * main, ...bodies.slice(1)] : bodies;
 }
+
+/** Whether a state is the value alone: extremes of floats have notes beside it. */
+const oneRegister = ({ op, type }: Accumulator): boolean =>
+  op === 'sum' || op === 'prod' || ((op === 'max' || op === 'min') && (type === 'i32' || type === 'u32'));

@@ -1,8 +1,9 @@
 // The vector runs along a reduced axis; lanes are folded at the end of each output.
 
+import type { Expr } from '../../../kernel/expr.ts';
 import { Code } from '../wasm/code.ts';
 import { fold, mergeInto, type Registers, State, type StateForm } from './accumulator.ts';
-import { emitCase, vectorLoop } from './nest.ts';
+import { emitCase } from './nest.ts';
 import { bodiesNeeded } from './plan.ts';
 import { blockLength, type ReductionFrame } from './reduce-frame.ts';
 import { WasmScope } from './scope.ts';
@@ -58,15 +59,13 @@ export function emitRows(frame: ReductionFrame, inner: Code): void {
   emitCase(em, cases, range, v.size, row, body, (loop, { lo, hi }, out) => {
     out.get(lo).set(position);
     bodies.forEach((lanes, k) => {
-      const s = new WasmScope(frame.vectorDepth, row, lanes);
-      states[k]!.forEach((state, slot) => {
-        state.step(loop.roots[slot]!, frame.position, s);
-      });
+      const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(frame.vectorDepth, row, lanes, rare);
+      const steps = frame.steps(position, lanes, scope, loop.roots, states[k]!);
       if (!blocked || k > 0 || v.size <= blockLength * lanes) {
-        vectorLoop(position, hi, lanes, s.code, out);
+        steps(hi, out);
         return;
       }
-      frame.inBlocks(position, hi, lanes, s.code, out, (c) => {
+      frame.inBlocks(position, hi, lanes, steps, out, (c) => {
         for (const state of states[k]!) state.flush(c);
       });
     });

@@ -50,10 +50,7 @@ export function emitStreamed(
     const states = forms.map((form) => new State(em, form, lanes, false));
     const saved = regions(plan, forms).slice(0, -1);
     const kept = states.map((state, k) => new Kept(frame, state, saved[k]!, s));
-    const step = new WasmScope(s.depth + 1, s);
-    states.forEach((state, k) => {
-      state.step(values[k]!, frame.position, step);
-    });
+    const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(s.depth + 1, s, lanes, rare);
     const body = new Code();
     body.get(first).op('i32.eqz').if();
     for (const state of states) state.init(body);
@@ -61,7 +58,7 @@ export function emitStreamed(
     for (const k of kept) k.restore(body);
     body.end();
     body.get(first).set(row);
-    vectorLoop(row, last, 1, step.code, body);
+    frame.steps(row, 1, scope, values, states)(last, body);
     for (const state of states) state.settle(body);
     body.get(last).i32(size).op('i32.eq').if();
     frame.conclude(

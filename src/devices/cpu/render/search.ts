@@ -8,7 +8,7 @@ import type { Code } from '../wasm/code.ts';
 import { combine, fold, identityBytes, mergeInto, type Registers, type StateForm } from './accumulator.ts';
 import type { Emitter } from './emitter.ts';
 import { Overlooked } from './extremes.ts';
-import { partsFor, shapeOf, shuffleOf } from './lanes.ts';
+import { type LaneType, partsFor, shapeOf, shuffleOf } from './lanes.ts';
 import { type Range, vectorLoop } from './nest.ts';
 import type { ReductionPlan } from './reduce-plan.ts';
 import type { WasmScope } from './scope.ts';
@@ -18,8 +18,7 @@ const mostWork = 6;
 
 /** Whether a row is searched in two passes. */
 export function isSearched(form: StateForm, plan: ReductionPlan): boolean {
-  const known = form.lane === 'f32' || form.lane === 'f64' || form.lane === 'i32' || form.lane === 'u32';
-  return form.kind === 'arg' && known && plan.reduced.length === 0 && plan.cost <= mostWork;
+  return form.kind === 'arg' && plan.reduced.length === 0 && plan.cost <= mostWork;
 }
 
 export interface Row {
@@ -86,22 +85,22 @@ export function searchRow(em: Emitter, row: Row, out: Code): Registers {
 
 /** Pushes the lanes of part `p` that hold the extreme: it, or the first NaN if there is one, since nothing equals NaN. */
 function holds(em: Emitter, { form, value }: Row, p: number, best: number, s: WasmScope): void {
-  const shape = shapeOf[form.lane!] as 'f32x4' | 'f64x2' | 'i32x4';
+  const shape = shapeOf[form.lane!];
   const v = em.vecLocal(value, p, s);
   s.code.get(v).get(best).op(`${shape}.eq`);
-  if (shape !== 'i32x4') s.code.get(v).get(v).op(`${shape}.ne`).op('v128.or');
+  if (shape === 'f32x4' || shape === 'f64x2') s.code.get(v).get(v).op(`${shape}.ne`).op('v128.or');
 }
 
 /** The extreme of the row in lane 0; NaN if there is one. */
 function firstPass(em: Emitter, row: Row, out: Code): Registers {
   const { form, value, range, position } = row;
-  const { lane, op } = form as { lane: 'f32' | 'f64' | 'i32' | 'u32'; op: 'argmax' | 'argmin' };
+  const { lane, op } = form as { lane: LaneType; op: 'argmax' | 'argmin' };
   const whole: StateForm = { ...form, kind: 'plain', op: op === 'argmax' ? 'max' : 'min' };
   out.get(range.lo).set(position);
   const folded = row.bodies.map((lanes) => {
     const values = Array.from({ length: partsFor(lanes, form.width) }, () => em.local('v128'));
     // Zeros of both signs are found alike.
-    const overlooked = isFloat(lane) ? new Overlooked(lane, whole.op as 'max' | 'min', em.temp, false) : null;
+    const overlooked = isFloat(lane) ? new Overlooked(lane, whole.op as 'max' | 'min', em.temp, true, false) : null;
     for (const v of values) out.v128(identityBytes(form)).set(v);
     overlooked?.init(out);
     const s = row.scope(lanes);

@@ -26,9 +26,10 @@ export interface Target {
 
 /**
  * Computes and stores all outputs for the lanes of a body. Everything is computed before anything is stored: an output may lie over an
- * input that another output still reads, and the engine overlaps the parts only where no store lies between their loads.
+ * input that another output still reads, and the engine overlaps the parts only where no store lies between their loads. `between` is
+ * called when all is computed and nothing is stored.
  */
-export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope): void {
+export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope, between = (): void => {}): void {
   em.inStep(
     targets.map((t) => t.output.value),
     s,
@@ -41,6 +42,7 @@ export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope
       return local;
     }),
   );
+  between();
   targets.forEach((t, k) => {
     values[k]!.forEach((local, p) => {
       store(em, t, p, s, () => s.code.get(local));

@@ -75,6 +75,10 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const [a, b] = e.src as [Expr, Expr, Expr];
   if (e.op === 'where') {
     const w = widthOf(e.type);
+    if (em.isRare(a, s)) {
+      em.vec(e.src[2]!, p, s);
+      return;
+    }
     em.computeArms(a, s);
     if (em.isKnown(e, p, s)) {
       em.vec(e, p, s);
@@ -86,6 +90,12 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
       em.vec(b, p, s);
       em.mask(a, p, w, s);
       s.code.op('v128.and');
+      return;
+    }
+    if (isZero(b)) {
+      em.vec(other, p, s);
+      em.mask(a, p, w, s);
+      s.code.op('v128.andnot');
       return;
     }
     em.vec(b, p, s);
@@ -111,6 +121,13 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
     if (e.op === 'max' && Object.is((b as Const).value, 0))
       s.code.v128(splatBytes(e.type, 0)).op(`${shapeOf[type] as 'f32x4'}.add`);
     return;
+  }
+  if ((e.op === 'max' || e.op === 'min') && (type === 'f32' || type === 'f64')) {
+    const limit = e.src.find((x) => !em.info(x).varying);
+    if (limit) {
+      emitLimit(em, e.op, type, limit === a ? b : a, limit, p, s);
+      return;
+    }
   }
   const turned = e.op === 'or' && widthOf(e.type) === 32 ? halfTurned(a, b) : null;
   if (turned) {
@@ -169,6 +186,41 @@ function limitOp(op: AluOp, type: LaneType, limit: Expr | undefined): PlainOp | 
   if ((op !== 'max' && op !== 'min') || limit?.kind !== 'const' || Number.isNaN(limit.value)) return undefined;
   if (op === 'min' && Object.is(limit.value, -0)) return undefined;
   return `${type === 'f32' ? 'f32x4' : 'f64x2'}.${op === 'max' ? 'pmax' : 'pmin'}`;
+}
+
+/**
+ * max and min with a number that is the same in all lanes: the comparison, and one sum that makes up for what it overlooks. What is added
+ * is computed once: NaN if the limit is, else a zero that leaves every value as it is but for the zero that the limit is above.
+ * min takes the sum of the negated value, and negates it.
+ */
+function emitLimit(
+  em: Emitter,
+  op: 'max' | 'min',
+  type: 'f32' | 'f64',
+  x: Expr,
+  limit: Expr,
+  p: number,
+  s: WasmScope,
+): void {
+  const shape = type === 'f32' ? 'f32x4' : 'f64x2';
+  const sign = splatBytes(type, -0);
+  const made = (): void =>
+    em.keep(limit, `${op}${limit.id}`, 'v128', s, true, (t) => {
+      const { code } = t;
+      const own = em.vecLocal(limit, 0, t);
+      code.get(own);
+      if (op === 'min') code.v128(sign).op('v128.xor');
+      code.v128(sign).get(own).v128(splatBytes(type, 0)).op(`${shape}.eq`).op('v128.bitselect');
+      code.get(own).get(own).op(`${shape}.ne`).op('v128.or');
+    });
+  if (op === 'min') made();
+  em.vec(x, p, s);
+  em.vec(limit, p, s);
+  s.code.op(`${shape}.p${op}`);
+  if (op === 'max') {
+    made();
+    s.code.op(`${shape}.add`);
+  } else s.code.op(`${shape}.sub`).v128(sign).op('v128.xor');
 }
 
 /** abs and neg of floats by their sign bits. The engine makes the mask anew for each of its own, but keeps a constant. */

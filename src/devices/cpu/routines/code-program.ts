@@ -1,8 +1,9 @@
 // A routine that is one WebAssembly module: pointers in, one run over all items.
 
-import { overlaps, stage, unstage, writePointers } from '../arguments.ts';
+import { overlaps } from '../arguments.ts';
 import type { CpuBuffer } from '../buffer.ts';
-import type { WasmCode, WasmEngine, WasmTable } from '../engine.ts';
+import { SharedWork, type WasmCode, type WasmEngine, type WasmTable } from '../engine.ts';
+import { launch } from '../launch.ts';
 import type { CpuProgram } from '../program.ts';
 
 export interface CodeProgramInfo {
@@ -24,13 +25,19 @@ export class CodeProgram implements CpuProgram {
   readonly scalars = 0;
   readonly #info: CodeProgramInfo;
   readonly #engine: WasmEngine;
-  readonly #pointers: number[] = [];
+  /** What is run: where it overwrites an input it cannot be repeated. */
+  readonly #once: SharedWork;
+  readonly #again: SharedWork;
 
   constructor(info: CodeProgramInfo, engine: WasmEngine) {
     this.name = info.code.name;
     this.needs = info.needs;
     this.#info = info;
     this.#engine = engine;
+    const { code, items, grain, nanoseconds } = info;
+    const parts = { code, items, grain, nanoseconds, finish: false };
+    this.#once = new SharedWork({ ...parts, repeatable: false });
+    this.#again = new SharedWork({ ...parts, repeatable: true });
   }
 
   get source(): string {
@@ -38,19 +45,10 @@ export class CodeProgram implements CpuProgram {
   }
 
   run(buffers: readonly CpuBuffer[]): void {
-    const { code, inputs, items, grain, nanoseconds, scratchBytes, table } = this.#info;
-    const { memory } = this.#engine;
+    const { inputs, scratchBytes, table } = this.#info;
     const tableAddress = table ? this.#engine.published(table) : 0;
-    const scratch = scratchBytes > 0 ? memory.take(scratchBytes, this.name) : null;
-    try {
-      stage(memory, buffers, inputs, this.#pointers);
-      writePointers(memory, this.#pointers, buffers.length, scratch?.address ?? 0, tableAddress);
-      const repeatable = !overlaps(buffers, inputs);
-      this.#engine.run({ code, items, grain, nanoseconds, finish: false, repeatable });
-      unstage(memory, buffers, inputs, this.#pointers);
-    } finally {
-      if (scratch) this.#engine.release(scratch);
-    }
+    const work = overlaps(buffers, inputs) ? this.#once : this.#again;
+    launch(this.#engine, work, buffers, inputs, scratchBytes, tableAddress);
   }
 
   dispose(): void {

@@ -5,7 +5,7 @@
 
 import { stage, unstage } from '../arguments.ts';
 import type { CpuBuffer } from '../buffer.ts';
-import { WasmCode, type WasmEngine } from '../engine.ts';
+import { SharedWork, WasmCode, type WasmEngine } from '../engine.ts';
 import { argsAddress } from '../memory.ts';
 import type { CpuProgram } from '../program.ts';
 import type { Views } from '../views.ts';
@@ -103,7 +103,7 @@ export abstract class LongRows<R extends RowRoutine, A extends ArgumentWords> im
   /** Runs one step, so many nanoseconds for an element. */
   protected step(number: number, items: number, nanoseconds: number): void {
     this.words[(argsAddress >>> 2) + this.#plan.args.step] = number;
-    this.#engine.run({
+    const work = new SharedWork({
       code: this.#code,
       items,
       grain: 1,
@@ -111,5 +111,6 @@ export abstract class LongRows<R extends RowRoutine, A extends ArgumentWords> im
       finish: false,
       repeatable: true,
     });
+    this.#engine.run(work);
   }
 }

@@ -1,7 +1,7 @@
 // Inclusive scans along the middle of [outer, length, inner], as a WebAssembly module made for the sizes.
 //
 // An item is a stretch of `inner` of one outer position, scanned in order. With inner 1 the running value stays in a
-// register; else a row is combined with the row written before it, which streams through memory.
+// register, of sums of integers in vectors (integer-scan.ts); else a row is combined with the row written before it, which streams through memory.
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
@@ -12,6 +12,7 @@ import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
 import { combineOps, isHalf } from './combine.ts';
 import { machines, rising } from './emit.ts';
+import { isVectorScan, vectorScan } from './integer-scan.ts';
 import { Widened } from './widened.ts';
 
 /** Neighbours of `inner` that are scanned together. */
@@ -80,6 +81,10 @@ function render(r: Scan, shared: boolean): { bytes: Uint8Array; items: number } 
         c.i32(r.reverse ? (r.length - 1) * rowBytes : 0)
           .op('i32.add')
           .set(pointer);
+      }
+      if (isVectorScan(r)) {
+        vectorScan(f, r, from, to, i);
+        return;
       }
       if (r.inner === 1) {
         c.get(to).get(from).mem(machine.load).tee(running).mem(machine.store);

@@ -5,52 +5,15 @@
 // itself, so a single op over plain operands is a single loop. Results equal the WebAssembly kernel's bit for bit, except
 // float sums and products, whose order is their own.
 
-import { byteSize, type DType, dtypeInfo, isFloat, type TypedArray } from '../../../base/dtype.ts';
+import { byteSize, dtypeInfo, type TypedArray } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import { axesOf } from '../../../kernel/bounds.ts';
 import type { Expr, ScalarType } from '../../../kernel/expr.ts';
-import type { Kernel } from '../../../kernel/kernel.ts';
-import { castValue } from '../../../kernel/semantics.ts';
+import type { Accumulator, Kernel } from '../../../kernel/kernel.ts';
 import { operands } from '../../../kernel/walk.ts';
-import type { CpuBuffer } from '../buffer.ts';
-import { type Views, viewOf } from '../views.ts';
-import { type Fold, folds } from './folds.ts';
+import { folds, longSum } from './folds.ts';
 import { aluLoop, castLoop, copyLoop, gatedLoop, gatherLoop, type Loop, narrow, widen } from './loops.ts';
-
-export interface TinyKernel {
-  /** Loops of one launch, and all of their iterations. */
-  readonly loops: number;
-  readonly work: number;
-  /** The WebAssembly kernel gives the same bits. */
-  readonly exact: boolean;
-  run(buffers: readonly CpuBuffer[], scalars: readonly number[], memory: Views): void;
-}
-
-/** A value: entry `table` of the run's arrays, from element `base` on, elements `step` apart; step 0 repeats one element. */
-interface Operand {
-  readonly table: number;
-  readonly base: number;
-  readonly step: number;
-}
-
-interface LoopStep {
-  readonly loop: Loop;
-  readonly n: number;
-  readonly to: Operand;
-  readonly a: Operand;
-  readonly b: Operand;
-  readonly c: Operand;
-}
-
-interface FoldStep {
-  readonly fold: Fold;
-  readonly from: Operand;
-  readonly rows: number;
-  readonly length: number;
-  readonly to: number;
-}
-
-type TinyStep = LoopStep | FoldStep;
+import { type Operand, type TinyKernel, TinyStep, tinyKernel } from './run.ts';
 
 /** Rough count of the loop iterations a kernel would take, without compiling it. */
 export function tinyWork(kernel: Kernel): number {
@@ -116,15 +79,21 @@ class Compiler {
     if (kernel.accumulators.length > 0) {
       const inner = this.#stage([...kernel.space, ...kernel.reduced]);
       kernel.accumulators.forEach((acc, slot) => {
+        const type = acc.op === 'argmax' || acc.op === 'argmin' ? 'i32' : acc.type;
+        const to = this.#temp(arrayFor(type, rows), 1);
+        this.#accumulators.set(slot, to);
+        this.work += rows * length;
+        const product = length >= longSum ? productOf(acc, inner) : null;
+        if (product) {
+          this.steps.push(new TinyStep({}, rows, length, to, [...product, this.#nothing]));
+          return;
+        }
         const found = inner(acc.value);
         // Sums of values side by side are quick, and always in the same order.
         const apart = found.step !== 0 && found.step !== 1;
         const from = apart ? this.#into(acc.type, rows * length, copyLoop, found) : found;
-        const type = acc.op === 'argmax' || acc.op === 'argmin' ? 'i32' : acc.type;
-        const to = this.#temp(arrayFor(type, rows), 1);
-        this.steps.push({ fold: folds[acc.op](acc.type), from, rows, length, to: to.table });
-        this.work += rows * length;
-        this.#accumulators.set(slot, to);
+        const fold = folds[acc.op](acc.type);
+        this.steps.push(new TinyStep({ fold }, rows, length, to, [from, this.#nothing, this.#nothing]));
       });
     }
     const outer = this.#stage(kernel.space);
@@ -137,12 +106,13 @@ class Compiler {
       const direct =
         kernel.outputs.length === 1 &&
         !isHalf(o.type) &&
-        last !== undefined &&
-        'loop' in last &&
+        last?.loop != null &&
         last.to.table === from.table &&
         last.n === rows;
-      if (direct) this.steps[this.steps.length - 1] = { ...last, to };
-      else this.#emit(narrow[o.type] ?? copyLoop, rows, to, from);
+      if (direct) {
+        const { loop, n, a, b, c } = last;
+        this.steps[this.steps.length - 1] = new TinyStep({ loop: loop! }, n, 1, to, [a, b, c]);
+      } else this.#emit(narrow[o.type] ?? copyLoop, rows, to, from);
     });
   }
 
@@ -254,13 +224,23 @@ class Compiler {
   }
 
   #emit(loop: Loop, n: number, to: Operand, a: Operand, b = this.#nothing, c = this.#nothing): void {
-    this.steps.push({ loop, n, to, a, b, c });
+    this.steps.push(new TinyStep({ loop }, n, 1, to, [a, b, c]));
     this.work += n;
   }
 
   #temp(array: TypedArray, step: 0 | 1): Operand {
     return { table: this.arrays.push(array) - 1, base: 0, step };
   }
+}
+
+/** The factors whose products a sum adds up, if both lie side by side; null elsewhere. */
+function productOf(
+  { op, type, value }: Accumulator,
+  evaluate: (e: Expr) => Operand,
+): readonly [Operand, Operand] | null {
+  if (op !== 'sum' || type !== 'f32' || value.kind !== 'alu' || value.op !== 'mul') return null;
+  const [a, b] = (value.src as readonly Expr[]).map(evaluate) as [Operand, Operand];
+  return a.step === 1 && b.step === 1 ? [a, b] : null;
 }
 
 /** A whole number as the engine holds those it counts with, not as the double it was computed as: a loop over doubles takes four times as long. */
@@ -282,57 +262,5 @@ function fillAxis(out: TypedArray, sizes: readonly number[], axis: number): void
 export function compileTiny(kernel: Kernel): TinyKernel {
   const compiler = new Compiler(kernel);
   compiler.compile();
-  const types: DType[] = [...kernel.inputs.map((p) => p.type), ...kernel.outputs.map((o) => o.type)];
-  const views = types.map((t) => viewOf[t]);
-  const shifts = types.map((t) => Math.log2(byteSize(t)));
-  const { steps } = compiler;
-  const arrays = compiler.arrays as TypedArray[];
-  const offsets = new Array<number>(arrays.length).fill(0);
-  const scalarAt = types.length;
-  const count = types.length;
-  const scalarTypes = kernel.scalars;
-  return {
-    loops: steps.length,
-    work: compiler.work,
-    exact: !kernel.accumulators.some((a) => isFloat(a.type) && (a.op === 'sum' || a.op === 'prod')),
-    run(buffers, scalars, memory) {
-      for (let i = 0; i < count; i++) {
-        const buffer = buffers[i]!;
-        arrays[i] = views[i]!(buffer.small ?? memory);
-        offsets[i] = buffer.address >>> shifts[i]!;
-      }
-      for (let i = 0; i < scalarTypes.length; i++) {
-        const type = scalarTypes[i]!;
-        // Storing a number in an array of floats rounds it as a cast does.
-        arrays[scalarAt + i]![0] = (type === 'f32' ? scalars[i]! : castValue(scalars[i]!, 'f64', type)) as never;
-      }
-      for (let i = 0; i < steps.length; i++) {
-        const s = steps[i]!;
-        if ('fold' in s) {
-          const { from } = s;
-          s.fold(arrays[from.table]!, offsets[from.table]! + from.base, from.step, s.rows, s.length, arrays[s.to]!);
-          continue;
-        }
-        const { to, a, b, c } = s;
-        s.loop(
-          s.n,
-          arrays[to.table]!,
-          offsets[to.table]! + to.base,
-          arrays[a.table]!,
-          offsets[a.table]! + a.base,
-          a.step,
-          arrays[b.table]!,
-          offsets[b.table]! + b.base,
-          b.step,
-          arrays[c.table]!,
-          offsets[c.table]! + c.base,
-          c.step,
-        );
-      }
-      // The interpreter must not keep the last launch's buffers alive.
-      for (let i = 0; i < count; i++) arrays[i] = nothing;
-    },
-  };
+  return tinyKernel(kernel, compiler);
 }
-
-const nothing: TypedArray = new Uint8Array(0);

@@ -1,7 +1,7 @@
 // Reductions of the tiny-kernel interpreter: `rows` results, each from `length` neighbouring values.
 //
 // Float sums and products are pairwise and rounded at every step, as a device computes them, but for long sums of f32; the order depends on the
-// length, the type and whether the values lie side by side, and on nothing else. Positions of extremes are the first, and the first NaN wins.
+// length, the type and whether the values lie side by side, and on nothing else. A sum of negative zeros is 0. Positions of extremes are the first, and the first NaN wins.
 
 import { type DType, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
@@ -44,14 +44,17 @@ function pairwise(values: TypedArray, at: number, step: number, n: number, combi
 // and rounded once: that is NumPy's value or one nearer to the truth. What is beyond f32 then is left to the steps.
 
 const { fround } = Math;
-const longSum = 64;
+/** Values side by side from which on they are. */
+export const longSum = 64;
 const largest32 = 2 ** 127 * (2 - 2 ** -23);
+/** Whether a sum in double precision is within f32, and not lost. */
+export const isSum32 = (sum: number): boolean => Math.abs(sum) <= largest32;
 
 function sum32Of(v: Float32Array, base: number, n: number): number {
   if (n < longSum) return neighbours32(v, base, n);
   // Tells the engine that positions are whole numbers, so that it need not look at every step.
   const at = base | 0;
-  let a = v[at]!;
+  let a = 0 + v[at]!;
   let b = v[at + 1]!;
   let c = v[at + 2]!;
   let d = v[at + 3]!;
@@ -72,7 +75,7 @@ function sum32Of(v: Float32Array, base: number, n: number): number {
   }
   let sum = a + b + (c + d) + (e + f + (g + h));
   for (let i = whole; i < at + n; i++) sum += v[i]!;
-  return Math.abs(sum) <= largest32 ? sum : neighbours32(v, at, n);
+  return isSum32(sum) ? sum : neighbours32(v, at, n);
 }
 
 function neighbours32(v: Float32Array, at: number, n: number): number {
@@ -81,8 +84,8 @@ function neighbours32(v: Float32Array, at: number, n: number): number {
     return fround(neighbours32(v, at, half) + neighbours32(v, at + half, n - half));
   }
   const end = at + n;
-  if (n < 8) return onwards32(v, at + 1, end, v[at]!);
-  let a = v[at]!;
+  if (n < 8) return onwards32(v, at, end, 0);
+  let a = 0 + v[at]!;
   let b = v[at + 1]!;
   let c = v[at + 2]!;
   let d = v[at + 3]!;
@@ -113,7 +116,52 @@ function onwards32(v: Float32Array, from: number, end: number, start: number): n
   return sum;
 }
 
-const sum32: Fold = (values, base, step, rows, length, out) => {
+/** Sums of products of two stretches of neighbouring values, long ones, as `sum` takes them of products that were stored. */
+export function sumProducts32(
+  v: Float32Array,
+  base: number,
+  w: Float32Array,
+  other: number,
+  rows: number,
+  length: number,
+  out: TypedArray,
+): void {
+  for (let r = 0; r < rows; r++) out[r] = products32Of(v, base + r * length, w, other + r * length, length);
+}
+
+function products32Of(v: Float32Array, base: number, w: Float32Array, other: number, n: number): number {
+  const at = base | 0;
+  const apart = (other - base) | 0;
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  let e = 0;
+  let f = 0;
+  let g = 0;
+  let h = 0;
+  const whole = at + (n & ~7);
+  for (let i = at; i < whole; i += 8) {
+    const k = i + apart;
+    a += fround(v[i]! * w[k]!);
+    b += fround(v[i + 1]! * w[k + 1]!);
+    c += fround(v[i + 2]! * w[k + 2]!);
+    d += fround(v[i + 3]! * w[k + 3]!);
+    e += fround(v[i + 4]! * w[k + 4]!);
+    f += fround(v[i + 5]! * w[k + 5]!);
+    g += fround(v[i + 6]! * w[k + 6]!);
+    h += fround(v[i + 7]! * w[k + 7]!);
+  }
+  let sum = a + b + (c + d) + (e + f + (g + h));
+  for (let i = whole; i < at + n; i++) sum += fround(v[i]! * w[i + apart]!);
+  if (isSum32(sum)) return sum;
+  const products = new Float32Array(n);
+  for (let i = 0; i < n; i++) products[i] = v[at + i]! * w[at + apart + i]!;
+  return neighbours32(products, 0, n);
+}
+
+/** Sums of f32. */
+export const sum32: Fold = (values, base, step, rows, length, out) => {
   if (step !== 1) return anySum32(values, base, step, rows, length, out);
   for (let r = 0; r < rows; r++) out[r] = sum32Of(values as Float32Array, base + r * length, length);
 };
@@ -122,8 +170,12 @@ const combining =
   (op: 'add' | 'mul' | 'max' | 'min') =>
   (type: DType): Fold => {
     const combine = rounded(op, type);
+    const isFloatSum = op === 'add' && isFloat(type);
     return (values, base, step, rows, length, out) => {
-      for (let r = 0; r < rows; r++) out[r] = pairwise(values, base + r * length * step, step, length, combine);
+      for (let r = 0; r < rows; r++) {
+        const value = pairwise(values, base + r * length * step, step, length, combine);
+        out[r] = isFloatSum ? 0 + (value as number) : value;
+      }
     };
   };
 

@@ -84,6 +84,72 @@ describe('sums of f32 side by side', () => {
     expect(with2(Infinity, -Infinity)).toBeNaN();
     expect(with2(Number.NaN, 1)).toBeNaN();
   });
+
+  // Two rows, the second operand one element further on.
+  const products = (v: readonly number[], w: readonly number[]): ArrayLike<number | bigint> => {
+    const n = v.length / 2;
+    const b = new Exprs();
+    const at = (from: number) =>
+      b.alu('add', b.alu('add', b.alu('mul', b.axis(0, 2), b.const('index', n)), b.axis(1, n)), b.const('index', from));
+    const kernel = makeKernel({
+      space: [2],
+      reduced: [n],
+      inputs: [
+        { type: 'f32', elements: 2 * n },
+        { type: 'f32', elements: 2 * n + 1 },
+      ],
+      accumulators: [{ op: 'sum', type: 'f32', value: b.alu('mul', b.load('f32', 0, at(0)), b.load('f32', 1, at(1))) }],
+      outputs: [{ type: 'f32', value: b.acc('f32', 0) }],
+    });
+    const inputs = [Float32Array.from(v), Float32Array.from([7, ...w])];
+    return asType('f32', runOn(interpreted, kernel, inputs, [8])[0]!);
+  };
+
+  it.each([1, 63, 64, 65, 71, 1000])('of products are those of the products as stored, to the bit, %i of them', (n) => {
+    const next = random(n);
+    const [v, w] = [0, 1].map(() => Array.from({ length: 2 * n }, () => Math.fround(next() - 0.5))) as [
+      number[],
+      number[],
+    ];
+    const stored = v.map((x, i) => Math.fround(x * w[i]!));
+    const expected = [total(stored.slice(0, n)), total(stored.slice(n))];
+    // Often enough that WebAssembly takes over.
+    const often = Math.ceil(2 ** 17 / n);
+    for (let i = 0; i < (n < 64 ? 1 : often); i++) {
+      expect(Array.from(products(v, w))).toEqual(expected);
+      expect(total(stored.slice(n))).toBe(expected[1]);
+    }
+    const all = (value: number): number[] => v.map(() => value);
+    const zeros = all(-0);
+    expect(Array.from(products(zeros, all(1)))).toEqual([0, 0]);
+    const large = v.map((_, i) => (i < 2 ? 3e38 : 1e-3));
+    expect(products(large, all(1))[0]).toBe(n === 1 ? Math.fround(3e38) : Infinity);
+    expect(products(large, all(2))[0]).toBe(Infinity);
+    expect(products([Number.NaN, ...zeros.slice(1)], zeros)[0]).toBeNaN();
+  });
+});
+
+it.each(dtypes.filter(isFloat))('a sum of negative zeros is 0, as in NumPy: %s', (type) => {
+  const machine = type === 'f64' ? 'f64' : 'f32';
+  // Side by side, and three apart.
+  for (const apart of [1, 3])
+    for (const n of [1, 2, 8, 9, 64, 200]) {
+      const b = new Exprs();
+      const at = b.alu('mul', b.axis(1, n), b.const('index', apart));
+      const value = b.cast(machine, b.load(type, 0, at));
+      const kernel = makeKernel({
+        space: [1],
+        reduced: [n],
+        inputs: [{ type, elements: n * apart }],
+        accumulators: [{ op: 'sum', type: machine, value }],
+        outputs: [{ type: machine, value: b.acc(machine, 0) }],
+      });
+      const zeros = elementsOf(type, n * apart, () => -0);
+      for (const device of [interpreted, compiled, reference]) {
+        const [sum] = runOn(device, kernel, [zeros], [byteSize(machine)]);
+        expect([device.id, n, apart, asType(machine, sum!)[0]]).toEqual([device.id, n, apart, 0]);
+      }
+    }
 });
 
 it('bits of a signalling NaN survive a bitcast, as floats and back', async () => {

@@ -197,6 +197,11 @@ export class Code {
     return this.#number('br_if', this.#depth - 1 - label);
   }
 
+  /** Leaves the part itself: for the block around the place where it is spliced in, or for one further out. */
+  leaveIf(levels: number): this {
+    return this.#number('br_if', this.#depth + levels);
+  }
+
   /** Splices in a part whose blocks are all closed. */
   append(part: Code): this {
     this.#bytes.raw(part.bytes());

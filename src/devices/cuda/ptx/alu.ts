@@ -5,10 +5,11 @@
 // the transcendental functions use the approximate instructions.
 
 import type { DType } from '../../../base/dtype.ts';
-import type { Alu, ScalarType } from '../../../kernel/expr.ts';
+import { atLeast } from '../../../kernel/at-least.ts';
+import type { Alu, Expr, ScalarType } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
-import { atLeast, isLongSum } from './bounded.ts';
 import type { Block } from './code.ts';
+import { isLongSum } from './long-sum.ts';
 import { rootOf, smallestPlainRoot } from './roots.ts';
 import type { Target } from './target.ts';
 import { bitsSuffix, f32Literal, type IndexBits, isFloatType, isNarrowFloat, kindOf, suffixOf } from './types.ts';
@@ -213,8 +214,13 @@ const roundedOp =
     return roundNarrow(c, type, c.block.def(kind, `${op}.rn.${suffixOf(type, c.bits)}`, a, b));
   };
 
+/** The closest number to 1 / x is the same by either instruction, and one is the shorter. */
+const isOne = (e: Expr | undefined): boolean => e?.kind === 'const' && e.value === 1;
+
 const divide: Emit = (c, type, a, b) => {
-  if (type === 'f64') return c.block.def('g', 'div.rn.f64', a, b);
+  const inverts = isOne(c.of?.src[0]);
+  if (type === 'f64') return inverts ? c.block.def('g', 'rcp.rn.f64', b) : c.block.def('g', 'div.rn.f64', a, b);
+  if (inverts && !c.target.fastMath) return roundNarrow(c, type, c.block.def('f', 'rcp.rn.f32', b));
   return roundNarrow(c, type, c.block.def('f', c.target.fastMath ? 'div.full.f32' : 'div.rn.f32', a, b));
 };
 
@@ -320,13 +326,17 @@ function rowsFor(type: ScalarType, target: Target): Rows {
   return target.fastMath && target.sm >= 75 && float32s.has(type) ? { ...floats, ...approximations } : floats;
 }
 
+/** Functions that are as good as exact for what is rounded to a half: what `caps.coarse` says. Their relative errors are below 2^-17. */
+const nearly: Rows = { exp: approximations.exp!, exp2: approximations.exp2! };
+export const coarseOps: ReadonlySet<AluOp> = new Set(Object.keys(nearly) as AluOp[]);
+
 /** The ops this renderer expresses for a type: what `caps.native` says. */
 export function nativeOps(type: ScalarType, target: Target): ReadonlySet<AluOp> {
   return new Set(Object.keys(rowsFor(type, target)) as AluOp[]);
 }
 
 export function emitAlu(c: AluContext, op: AluOp, type: ScalarType, operands: readonly string[]): string {
-  const row = rowsFor(type, c.target)[op];
+  const row = rowsFor(type, c.target)[op] ?? (type === 'f32' ? nearly[op] : undefined);
   if (!row) throw new Error(`ptx: ${op} of ${type} was not decomposed`);
   const [a, b, d] = operands;
   return row(c, type, a!, b ?? '', d ?? '');

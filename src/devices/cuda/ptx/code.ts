@@ -23,6 +23,11 @@ export interface SharedArray {
   readonly bytes: number;
 }
 
+const sharedArray = (name: string, bytes: number, align: number): SharedArray => ({
+  name: `.shared .align ${align} .b8 ${name}[${bytes}]`,
+  bytes,
+});
+
 /** One kernel entry: its parameters, registers, labels and shared memory. */
 export class EntryPoint {
   readonly name: string;
@@ -67,8 +72,13 @@ export class EntryPoint {
 
   sharedArray(bytes: number, align = 16): string {
     const name = `s${this.shared.length}`;
-    this.shared.push({ name: `.shared .align ${align} .b8 ${name}[${bytes}]`, bytes });
+    this.shared.push(sharedArray(name, bytes, align));
     return name;
+  }
+
+  /** Another size for an array of that name, aligned as by default. */
+  resizeShared(name: string, bytes: number): void {
+    this.shared[Number(name.slice(1))] = sharedArray(name, bytes, 16);
   }
 
   /** `resident`: how many blocks a multiprocessor shall hold at a time, 0 for what comes out. */

@@ -246,7 +246,7 @@ function vectorsFirst(kernel: Kernel, laneAxis: number, width: number): Load[] {
   return loads.filter((e) => further.has(e.slot) && isWhole(e));
 }
 
-export function storeAll(
+function storeAll(
   near: Together,
   outputs: readonly string[],
   scope: PtxScope,

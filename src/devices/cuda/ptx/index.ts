@@ -3,15 +3,12 @@
 import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { alone, lessWork, loadsEach } from '../../../kernel/together.ts';
-import { moduleText } from './code.ts';
 import { renderCrossing, squaresOf } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
 import { neighboursOf } from './neighbours.ts';
 import { planesOf, renderPlanes, runOf } from './planes.ts';
 import { renderReduction } from './reduce.ts';
 import type { Target } from './target.ts';
-
-export type { Rendered } from './elementwise.ts';
 
 /** So much less must be left to read. */
 const fewer = 0.75;
@@ -29,5 +26,3 @@ export function renderKernel(kernel: Kernel, target: Target): Rendered {
   const boxed = planes && stencil && loadsEach(stencil) < fewer * loadsEach(runOf(kernel, planes));
   return planes && !boxed ? renderPlanes(kernel, planes, target) : renderElementwise(near, target);
 }
-
-export const kernelModule = (rendered: Rendered, target: Target): string => moduleText(target, [rendered.text]);

@@ -22,7 +22,7 @@ describe.skipIf(!hasPtxas)('the PTX renderer', () => {
       const seen = new Set<string>();
       const entries: string[] = [];
       // All for the newest; the others differ from it in few.
-      const n = target === targets[0] ? 1 : 3;
+      const n = target === targets[0] ? 1 : 7;
       for (const { kernel, lowered } of everyNth([...allKernelCases(target)], n)) {
         const name = entryName(kernel.name);
         if (seen.has(name)) continue;

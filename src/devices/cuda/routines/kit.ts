@@ -13,6 +13,12 @@ import { bitsSuffix, kindOf, literal } from '../ptx/types.ts';
 import type { LaunchRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 
+/** Shared memory from `base` on; it has as many bytes as the most that were asked for. */
+export interface SharedLater {
+  readonly base: string;
+  hold(bytes: number): void;
+}
+
 export class Kit {
   readonly entry: EntryPoint;
   readonly b: Block;
@@ -133,6 +139,17 @@ export class Kit {
 
   shared(bytes: number): string {
     return this.b.def('r', 'mov.u32', this.entry.sharedArray(bytes));
+  }
+
+  /** Shared memory whose size turns out while the kernel is written. */
+  sharedLater(): SharedLater {
+    let most = 0;
+    const name = this.entry.sharedArray(0);
+    const hold = (bytes: number): void => {
+      most = Math.max(most, bytes);
+      this.entry.resizeShared(name, most);
+    };
+    return { base: this.b.def('r', 'mov.u32', name), hold };
   }
 
   finish(

@@ -7,7 +7,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import type { Target } from '../ptx/target.ts';
-import { type MakeCore, rowBytes, type TensorTiles } from './tensor-core.ts';
+import { type MakeCore, pieceRows, rowBytes, type TensorTiles } from './tensor-core.ts';
 
 const side = 64;
 
@@ -17,7 +17,7 @@ const instruction: Readonly<Partial<Record<DType, string>>> = {
   f32: 'mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32',
 };
 
-export function mmaTiles(r: Matmul, target: Target, sharedLimit: number): TensorTiles {
+function mmaTiles(r: Matmul, target: Target, sharedLimit: number): TensorTiles {
   const wide = Math.ceil(r.m / 128) * Math.ceil(r.n / 256) * r.batch >= target.processors;
   const columns = wide && (128 + 256) * rowBytes * 3 <= sharedLimit ? 256 : 128;
   const stages = Math.min(4, Math.floor(sharedLimit / ((128 + columns) * rowBytes)));
@@ -86,21 +86,10 @@ export function mmaCore(r: Matmul, target: Target, sharedLimit: number): MakeCor
         }
       },
       end: () => {},
-      results: (store) => {
-        const row0 = b.def('r', 'add.u32', b.def('r', 'mul.lo.u32', warpRow, side), b.def('r', 'shr.u32', laneId, 2));
-        const column0 = b.def(
-          'r',
-          'add.u32',
-          b.def('r', 'mul.lo.u32', warpColumn, side),
-          b.def('r', 'shl.b32', b.def('r', 'and.b32', laneId, 3), 1),
-        );
-        sums.forEach((line, i) => {
-          line.forEach((d, j) => {
-            const column = b.def('r', 'add.u32', column0, 8 * j);
-            store(b.def('r', 'add.u32', row0, 16 * i), column, d[0]!, d[1]!);
-            store(b.def('r', 'add.u32', row0, 16 * i + 8), column, d[2]!, d[3]!);
-          });
-        });
+      pieces: () => {
+        const row0 = b.def('r', 'mul.lo.u32', warpRow, side);
+        const column = b.def('r', 'mul.lo.u32', warpColumn, side);
+        return sums.map((line, i) => ({ row: b.def('r', 'add.u32', row0, pieceRows * i), column, sums: line }));
       },
     };
   };

@@ -102,6 +102,20 @@ describe('a plan of a product', () => {
     }
   });
 
+  it('is chosen by how many tiles there are, and how deep and wide they are', () => {
+    const usual = (batch: number, m: number, k: number, n: number) => {
+      const chosen = planFor(matmul('f32', m, k, n, { batch, batchA: batch, batchB: batch }).routine as Matmul, hopper);
+      return names.find((name) => plans[name] === chosen);
+    };
+    expect(usual(10, 256, 256, 256)).toBe('32x32 four slices');
+    expect(usual(1, 1024, 64, 1024)).toBe('32x32 two slices');
+    expect(usual(128, 512, 64, 512)).toBe('64x64 one slice');
+    expect(usual(128, 512, 128, 512)).toBe('64x64 one slice');
+    expect(usual(128, 512, 256, 512)).toBe('tiles 128');
+    expect(usual(1, 100_352, 64, 64)).toBe('tiles 128x64');
+    expect(usual(1, 4096, 4096, 4096)).toBe('tiles 128');
+  });
+
   it('is left for the usual one where it cannot do the product', () => {
     const ampere: Target = { sm: 80, ptx: 70, processors: 108, fastMath: false };
     const turing: Target = { sm: 75, ptx: 63, processors: 68, fastMath: false };

@@ -17,6 +17,8 @@ export interface RecipeDetails {
   readonly keptBytes?: number;
   /** Alignment of `dyn`, the shared memory whose size the launch gives; 0 if no kernel uses it. */
   readonly dynamicAlign?: number;
+  /** What the module declares besides: constants. */
+  readonly declarations?: readonly string[];
   /** `a` for instructions that only this very architecture has. */
   readonly suffix?: '' | 'a';
 }
@@ -25,12 +27,12 @@ export function recipeOf(
   name: string,
   target: Target,
   parts: readonly Part[],
-  { borrowedBytes = 0, keptBytes = 0, dynamicAlign = 0, suffix = '' }: RecipeDetails = {},
+  { borrowedBytes = 0, keptBytes = 0, dynamicAlign = 0, declarations = [], suffix = '' }: RecipeDetails = {},
 ): ModuleRecipe {
   const dynamic = dynamicAlign > 0 ? [`.extern .shared .align ${dynamicAlign} .b8 dyn[];`] : [];
   return {
     name,
-    ptx: moduleText(target, [...dynamic, ...parts.map((p) => p.text)], suffix),
+    ptx: moduleText(target, [...dynamic, ...declarations, ...parts.map((p) => p.text)], suffix),
     launches: parts.map((p) => p.launch),
     keptBytes,
     borrowedBytes,

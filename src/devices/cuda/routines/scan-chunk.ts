@@ -27,6 +27,15 @@ const shapes: readonly Shape[] = [
 export const shapeOf = (length: number): Shape =>
   shapes.find((s) => length <= chunkOf(s)) ?? (length >= 2 ** 18 ? shapes.at(-1)! : shapes[0]!);
 
+/**
+ * Very long rows that are read four by four: a multiprocessor has as much of them in registers as it can (64M f32: 173 µs; by 512 threads with
+ * 16 each 203).
+ */
+const longShape: Shape = { threads: 256, perThread: 48 };
+
+export const shapeFor = (scan: RowScan): Shape =>
+  scan.length >= 2 ** 18 && isStriped(scan) ? longShape : shapeOf(scan.length);
+
 export const chunkOf = ({ threads, perThread }: Shape): number => threads * perThread;
 
 /** Rows to be scanned, and where they are. */
@@ -159,6 +168,12 @@ function warpsTogether(team: Team, sum: string, speaks: string): { before: strin
   return { before, total };
 }
 
+/** One value of each warp, the same in all of its lanes: all of them together, in every thread. */
+export function foldWarps(team: Team, value: string): string {
+  const laneId = team.kit.b.def('r', 'and.b32', team.tid, 31);
+  return warpsTogether(team, value, team.kit.b.def('p', 'setp.eq.u32', laneId, 0)).total;
+}
+
 /** The first element of a thread, from the start of the chunk. */
 function stripeStart(kit: Kit, tid: string, perThread: number): string {
   const { b } = kit;
@@ -166,6 +181,13 @@ function stripeStart(kit: Kit, tid: string, perThread: number): string {
   const warp = b.def('r', 'shr.u32', tid, 5);
   return b.def('r', 'mad.lo.u32', lane, 4, b.def('r', 'mul.lo.u32', warp, 32 * perThread));
 }
+
+/** Groups of four are whole or absent, and can be moved at once, if the rows are a multiple of four long. */
+const movesFours = (scan: RowScan): boolean =>
+  dtypeInfo[scan.type].bytes === 4 && scan.type === computeType(scan.type) && scan.length % 4 === 0 && !scan.reverse;
+
+/** Whether neighbouring threads have neighbouring fours. */
+const isStriped = (scan: RowScan): boolean => movesFours(scan) && !scan.exclusive;
 
 /** A chunk that a block has loaded: a few elements in each thread. */
 export interface Chunk {
@@ -175,6 +197,8 @@ export interface Chunk {
   /** Whether each of them lies in the row, and its number among all elements. */
   readonly inside: readonly string[];
   readonly elements: readonly string[];
+  /** How far each lies behind the first one, where elements are moved four at a time. */
+  readonly distances: readonly number[];
   /** Elements are moved four at a time. */
   readonly vector: boolean;
   /** Neighbouring threads have neighbouring fours. */
@@ -184,40 +208,44 @@ export interface Chunk {
 /** Loads chunk `c` of a row, both 64 bits wide. */
 export function loadChunk(kit: Kit, scan: RowScan, input: string, row: string, c: string, tid: string): Chunk {
   const { b } = kit;
-  const shape = shapeOf(scan.length);
+  const shape = shapeFor(scan);
   const { threads, perThread } = shape;
   const type = computeType(scan.type);
   const rowStart = b.def('d', 'mul.lo.u64', row, scan.length);
   const chunkStart = b.def('d', 'mul.lo.u64', c, chunkOf(shape));
   const identity = kit.constant(type, startOf(scan, type));
-  // Groups of four are whole or absent, and can be moved at once, if the rows are a multiple of four long.
-  const vector = dtypeInfo[scan.type].bytes === 4 && scan.type === type && scan.length % 4 === 0 && !scan.reverse;
-  const striped = vector && !scan.exclusive;
+  const [vector, striped] = [movesFours(scan), isStriped(scan)];
   const first = striped
     ? b.def('d', 'add.u64', chunkStart, kit.wide(stripeStart(kit, tid, perThread)))
     : b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, chunkStart);
   const values: string[] = [];
   const inside: string[] = [];
   const elements: string[] = [];
-  for (let i = 0; i < perThread; i++) {
-    const distance = striped ? Math.floor(i / 4) * stride + (i % 4) : i;
+  const distances = Array.from({ length: perThread }, (_, i) => (striped ? Math.floor(i / 4) * stride + (i % 4) : i));
+  for (const distance of distances) {
     const at = distance === 0 ? first : b.def('d', 'add.u64', first, distance);
     inside.push(b.def('p', 'setp.lt.u64', at, scan.length));
     elements.push(b.def('d', 'add.u64', rowStart, place(kit, scan, at)));
     values.push(kit.variable(type, identity));
   }
+  const chunk = { scan, threads, values, inside, elements, distances, vector, striped };
   const suffix = bitsSuffix[kit.kind(type)];
-  for (let i = 0; i < perThread; i += vector ? 4 : 1) {
-    if (vector) {
-      const address = kit.at(input, elements[i]!, 4);
-      b.emit(`@${inside[i]} ld.global.v4.${suffix} {${values.slice(i, i + 4).join(', ')}}, [${address}]`);
-    } else {
+  const four = vector ? foursOf(kit, chunk, input) : null;
+  for (let i = 0; i < values.length; i += vector ? 4 : 1) {
+    if (four) b.emit(`@${inside[i]} ld.global.v4.${suffix} {${values.slice(i, i + 4).join(', ')}}, ${four(i)}`);
+    else {
       kit.when(inside[i]!, () => {
         kit.assign(type, values[i]!, kit.cast(scan.type, type, kit.load(scan.type, input, elements[i]!)));
       });
     }
   }
-  return { scan, threads, values, inside, elements, vector, striped };
+  return chunk;
+}
+
+/** Where the four elements from number i on lie in a buffer. */
+function foursOf(kit: Kit, { elements, distances }: Chunk, pointer: string): (i: number) => string {
+  const first = kit.at(pointer, elements[0]!, 4);
+  return (i) => `[${first}+${4 * distances[i]!}]`;
 }
 
 /** Scans a chunk by itself. `shared`: room for 8 bytes a warp. */
@@ -244,11 +272,10 @@ export function storeChunk(kit: Kit, chunk: Chunk, running: readonly string[], o
     if (scan.exclusive) return i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
     return kit.alu(op, type, offset, r);
   });
+  const four = vector ? foursOf(kit, chunk, output) : null;
   for (let i = 0; i < elements.length; i += vector ? 4 : 1) {
-    if (vector) {
-      const address = kit.at(output, elements[i]!, 4);
-      b.emit(`@${inside[i]} ${store}.v4.${suffix} [${address}], {${results.slice(i, i + 4).join(', ')}}`);
-    } else {
+    if (four) b.emit(`@${inside[i]} ${store}.v4.${suffix} ${four(i)}, {${results.slice(i, i + 4).join(', ')}}`);
+    else {
       kit.when(inside[i]!, () => kit.store(scan.type, output, elements[i]!, kit.cast(type, scan.type, results[i]!)));
     }
   }

@@ -1,6 +1,6 @@
 // A scan of long rows in one launch, which reads and writes every element once.
 //
-// Blocks take chunks in the order in which they begin. Each tells the total of its chunk, and looks back at what all chunks before it
+// Devices begin blocks in the order of their numbers, and each has the chunk of its number. It tells the total of its chunk, and looks back at what all chunks before it
 // told: at those of its own group of 64, and at the totals of the groups before, which the last block of each tells. Nobody waits for a
 // running value, so no chain of waits forms, and what is added in which order depends on the sizes alone: the same bits on every run.
 //
@@ -8,19 +8,11 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { combineOp } from '../../../kernel/ops.ts';
+import { shuffle } from '../ptx/combine.ts';
 import type { Target } from '../ptx/target.ts';
 import { blocksFor, computeType, Kit } from './kit.ts';
 import type { Part } from './recipe-of.ts';
-import {
-  chunkOf,
-  loadChunk,
-  type RowScan,
-  scanChunk,
-  scanTogether,
-  shapeOf,
-  startOf,
-  storeChunk,
-} from './scan-chunk.ts';
+import { chunkOf, foldWarps, loadChunk, type RowScan, scanChunk, shapeFor, startOf, storeChunk } from './scan-chunk.ts';
 
 /** Chunks of a group. */
 const group = 64;
@@ -30,10 +22,11 @@ const wordBytes = 8;
 /** Of the memory that a program keeps for this. */
 const mostKept = 2 ** 20;
 
-/** Threads of a multiprocessor that have registers: while some look back, others read. */
-const residentThreads = 1536;
+/** Threads and elements for which a multiprocessor has registers: while some blocks look back, others read. */
+const [residentThreads, residentElements] = [1536, 9 * 2 ** 12];
+const warp = 32;
 
-const chunksOf = (scan: RowScan): number => blocksFor(scan.length, chunkOf(shapeOf(scan.length)));
+const chunksOf = (scan: RowScan): number => blocksFor(scan.length, chunkOf(shapeFor(scan)));
 const groupsOf = (scan: RowScan): number => Math.ceil(chunksOf(scan) / group);
 
 /** Bytes of memory, zero at first, that it keeps from run to run. */
@@ -46,8 +39,8 @@ export const takesOnePass = (scan: RowScan): boolean =>
 export function onePass(scan: RowScan, target: Target): Part {
   const kit = new Kit(`${scan.name}_once`, target);
   const { b } = kit;
-  const { threads } = shapeOf(scan.length);
-  const [chunks, groups] = [chunksOf(scan), groupsOf(scan)];
+  const { threads } = shapeFor(scan);
+  const chunks = chunksOf(scan);
   const blocks = scan.rows * chunks;
   const type = computeType(scan.type);
   const op = combineOp[scan.combine];
@@ -55,63 +48,98 @@ export function onePass(scan: RowScan, target: Target): Part {
   const output = kit.pointer(scan.output);
   const kept = kit.pointer({ kind: 'kept', offset: 0 });
   const tid = kit.special('tid.x');
-  const leads = b.def('p', 'setp.eq.u32', tid, 0);
-
+  // Which run it is shows in the number of blocks that began; nobody waits for that while the chunk is on its way.
   const begun = kit.shared(8);
+  const number = b.def('d', 'mov.u64', 0);
+  const leads = b.def('p', 'setp.eq.u32', tid, 0);
+  kit.when(leads, () => b.set(number, 'atom.global.add.u64', `[${kept}]`, 1));
+  const block = kit.special('ctaid.x');
+  const row = kit.wide(b.def('r', 'div.u32', block, chunks));
+  const c = kit.wide(b.def('r', 'rem.u32', block, chunks));
+  const chunk = loadChunk(kit, scan, input, row, c, tid);
   kit.when(leads, () => {
-    const number = b.def('d', 'atom.global.add.u64', `[${kept}]`, 1);
-    b.emit(`st.shared.u64 [${begun}], ${number}`);
+    // Never 0, which is what the memory begins with.
+    const run = b.def('r', 'add.u32', b.def('r', 'cvt.u32.u64', b.def('d', 'div.u64', number, blocks)), 1);
+    b.emit(`st.shared.u32 [${begun}], ${run}`);
   });
-  kit.sync();
-  const number = b.def('d', 'ld.shared.u64', `[${begun}]`);
-  const runs = b.def('d', 'div.u64', number, blocks);
-  const block = b.def('d', 'sub.u64', number, b.def('d', 'mul.lo.u64', runs, blocks));
-  // Never 0, which is what the memory begins with.
-  const run = b.def('r', 'add.u32', b.def('r', 'cvt.u32.u64', runs), 1);
-  const row = b.def('d', 'div.u64', block, chunks);
-  const c = b.def('d', 'sub.u64', block, b.def('d', 'mul.lo.u64', row, chunks));
-  const chunk32 = b.def('r', 'cvt.u32.u64', c);
-  const ownGroup = b.def('r', 'div.u32', chunk32, group);
-  const place = b.def('r', 'rem.u32', chunk32, group);
-  const totalsOfChunks = b.def('d', 'add.u64', kept, headBytes);
+  const { running, before, total } = scanChunk(kit, chunk, tid, kit.shared((threads / warp) * 8));
+  const run = b.def('r', 'ld.shared.u32', `[${begun}]`);
+  const earlier = lookBack({ kit, scan, tid, run, told: kept, block, total });
+  storeChunk(kit, chunk, running, kit.alu(op, type, earlier, before), output);
+  const resident = Math.floor(Math.min(residentThreads / threads, residentElements / chunkOf(shapeFor(scan))));
+  return kit.finish([blocks, 1, 1], threads, 0, resident);
+}
+
+interface LookBack {
+  readonly kit: Kit;
+  readonly scan: RowScan;
+  readonly tid: string;
+  /** The number of the run, never 0. */
+  readonly run: string;
+  /** The memory that is kept. */
+  readonly told: string;
+  /** The number of the chunk among those of all rows, and its total. */
+  readonly block: string;
+  readonly total: string;
+}
+
+/**
+ * Tells a chunk's total; everything in the row before the chunk. The first warp listens to the chunks of its group, and tells the group's total
+ * if its chunk is the last one; meanwhile the others listen to the groups before.
+ */
+function lookBack({ kit, scan, tid, run, told, block, total }: LookBack): string {
+  const { b } = kit;
+  const { threads } = shapeFor(scan);
+  const [chunks, groups] = [chunksOf(scan), groupsOf(scan)];
+  const type = computeType(scan.type);
+  const op = combineOp[scan.combine];
+  const row = b.def('r', 'div.u32', block, chunks);
+  const chunk = b.def('r', 'rem.u32', block, chunks);
+  const ownGroup = b.def('r', 'div.u32', chunk, group);
+  const place = b.def('r', 'rem.u32', chunk, group);
+  const totalsOfChunks = b.def('d', 'add.u64', told, headBytes);
   const totalsOfGroups = kit.at(
-    b.def('d', 'add.u64', kept, headBytes + wordBytes * blocks),
-    b.def('d', 'mul.lo.u64', row, groups),
+    b.def('d', 'add.u64', told, headBytes + wordBytes * scan.rows * chunks),
+    b.def('d', 'mul.wide.u32', row, groups),
     wordBytes,
   );
-
-  const chunk = loadChunk(kit, scan, input, row, c, tid);
-  const { running, before, total } = scanChunk(kit, chunk, tid, kit.shared((threads / 32) * 8));
-  const fold = (value: string): string =>
-    scanTogether({ kit, type, combine: scan.combine, tid, shared: kit.shared((threads / 32) * 8), threads }, [value])
-      .total;
-
-  kit.when(leads, () => tell(kit, kit.at(totalsOfChunks, block, wordBytes), total, run));
-  const identity = kit.constant(type, startOf(scan, type));
-  const near = kit.variable(type, identity);
-  kit.when(b.def('p', 'setp.lt.u32', tid, place), () => {
-    const first = b.def('d', 'sub.u64', block, kit.wide(place));
-    const at = kit.at(totalsOfChunks, b.def('d', 'add.u64', first, kit.wide(tid)), wordBytes);
-    kit.assign(type, near, heard(kit, at, run));
-  });
-  const inGroup = fold(near);
-  const closes = b.def('p', 'setp.eq.and.u32', place, group - 1, leads);
-  kit.when(closes, () =>
-    tell(kit, kit.at(totalsOfGroups, kit.wide(ownGroup), wordBytes), kit.alu(op, type, inGroup, total), run),
-  );
-  const far = kit.variable(type, identity);
-  const at = b.def('r', 'mov.u32', tid);
+  const leads = b.def('p', 'setp.eq.u32', tid, 0);
+  const value = kit.variable(type, kit.constant(type, startOf(scan, type)));
+  const take = (at: string): void => kit.assign(type, value, kit.alu(op, type, value, heard(kit, at, run)));
+  const folded = (): void => {
+    for (let distance = warp / 2; distance >= 1; distance /= 2)
+      kit.assign(type, value, kit.alu(op, type, value, shuffle(b, kit.kind(type), value, distance)));
+  };
+  const [near, done] = [kit.entry.label('near'), kit.entry.label('done')];
+  b.emit(`@${b.def('p', 'setp.lt.u32', tid, warp)} bra ${near}`);
+  const at = b.def('r', 'sub.u32', tid, warp);
   kit.while(
     () => b.def('p', 'setp.lt.u32', at, ownGroup),
     () => {
-      const value = heard(kit, kit.at(totalsOfGroups, kit.wide(at), wordBytes), run);
-      kit.assign(type, far, kit.alu(op, type, far, value));
-      b.set(at, 'add.u32', at, threads);
+      take(kit.at(totalsOfGroups, kit.wide(at), wordBytes));
+      b.set(at, 'add.u32', at, threads - warp);
     },
   );
-  const earlier = kit.alu(op, type, fold(far), inGroup);
-  storeChunk(kit, chunk, running, kit.alu(op, type, earlier, before), output);
-  return kit.finish([blocks, 1, 1], threads, 0, residentThreads / threads);
+  b.emit('bar.warp.sync 0xffffffff');
+  folded();
+  b.emit(`bra ${done}`);
+  b.label(near);
+  kit.when(leads, () => tell(kit, kit.at(totalsOfChunks, kit.wide(block), wordBytes), total, run));
+  const first = b.def('r', 'sub.u32', block, place);
+  for (let i = 0; i < group; i += warp) {
+    const own = i === 0 ? tid : b.def('r', 'add.u32', tid, i);
+    kit.when(b.def('p', 'setp.lt.u32', own, place), () =>
+      take(kit.at(totalsOfChunks, kit.wide(b.def('r', 'add.u32', first, own)), wordBytes)),
+    );
+  }
+  b.emit('bar.warp.sync 0xffffffff');
+  folded();
+  const closes = b.def('p', 'setp.eq.and.u32', place, group - 1, leads);
+  kit.when(closes, () =>
+    tell(kit, kit.at(totalsOfGroups, kit.wide(ownGroup), wordBytes), kit.alu(op, type, value, total), run),
+  );
+  b.label(done);
+  return foldWarps({ kit, type, combine: scan.combine, tid, shared: kit.shared((threads / warp) * 8), threads }, value);
 }
 
 function tell(kit: Kit, address: string, value: string, run: string): void {

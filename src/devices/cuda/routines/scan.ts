@@ -19,6 +19,7 @@ import {
   type RowScan,
   scanChunk,
   scanTogether,
+  shapeFor,
   shapeOf,
   startOf,
   storeChunk,
@@ -48,7 +49,7 @@ export function scanRecipe(scan: Scan, target: Target): ModuleRecipe {
 }
 
 function rowScan(scan: RowScan, layout: Layout, target: Target): Part[] {
-  const chunks = blocksFor(scan.length, chunkOf(shapeOf(scan.length)));
+  const chunks = blocksFor(scan.length, chunkOf(shapeFor(scan)));
   if (chunks === 1) return [chunkPass(scan, target, 1, null, 'scan')];
   const type = computeType(scan.type);
   const totals = layout.add(scan.rows * chunks * dtypeInfo[type].bytes);
@@ -69,7 +70,7 @@ function chunkPass(
 ): Part {
   const kit = new Kit(`${scan.name}_${want}`, target);
   const { b } = kit;
-  const { threads } = shapeOf(scan.length);
+  const { threads } = shapeFor(scan);
   const type = computeType(scan.type);
   const op = combineOp[scan.combine];
   const input = kit.pointer(scan.input);

@@ -19,10 +19,23 @@ export interface TensorCore {
   begin(): void;
   /** Multiplies one stage; A's tile lies at `stage`, B's behind it. */
   multiply(stage: string): void;
-  /** Called after the loop; then `results` may be read. */
+  /** Called after the loop; then `pieces` may be read. */
   end(): void;
-  /** Calls back with pairs of neighbours: row and column within the tile, and the two registers. */
-  results(store: (row: string, column: string, first: string, second: string) => void): void;
+  /** What this warp has of the tile. */
+  pieces(): readonly Piece[];
+}
+
+/** Rows and columns of a piece. */
+export const [pieceRows, pieceColumns] = [16, 64];
+
+/**
+ * Sums of a warp: the first row and column within the tile, and four registers for every eight columns. A lane has columns
+ * 2·(lane mod 4) and the next of row lane/4, then the same of the row 8 below.
+ */
+export interface Piece {
+  readonly row: string;
+  readonly column: string | number;
+  readonly sums: readonly (readonly string[])[];
 }
 
 export type MakeCore = (kit: Kit, type: DType, base: string, tid: string) => TensorCore;

@@ -1,13 +1,11 @@
 // Matrix product on tensor cores: f16 and bf16, and f32 where tf32 or bf16 precision was asked for.
 //
-// Both operands are read with the depth contiguous, in rows padded to 16 bytes; one that lies otherwise is repacked first,
-// which costs little beside the product. Tiles are copied to shared memory asynchronously, several stages ahead, in rows of
-// 128 bytes whose 16-byte pieces are swizzled (piece xor row mod 8), so that no access conflicts. The core that multiplies
-// a stage is `mma.sync` from Ampere on, and `wgmma` on Hopper.
+// Operands are read with the depth contiguous, in rows padded to 16 bytes; one that lies otherwise is repacked first, unless the
+// core takes it as it is. Tiles are copied to shared memory asynchronously, several stages ahead (`tensor-operand.ts`). The core
+// that multiplies a stage is `mma.sync` from Ampere on, and `wgmma` on Hopper.
 
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
-import { narrow, narrowPair } from '../ptx/alu.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
@@ -16,7 +14,9 @@ import { blocksFor, Kit, Layout } from './kit.ts';
 import { mmaCore } from './mma.ts';
 import { recipeOf } from './recipe-of.ts';
 import { rowBytes, sharedLimit } from './tensor-core.ts';
-import { wgmmaCore } from './wgmma.ts';
+import { tileCopier } from './tensor-operand.ts';
+import { storePieces } from './tensor-store.ts';
+import { takesTurned, wgmmaCore } from './wgmma.ts';
 
 /** Whether the tensor cores multiply this: the type, and enough of it. */
 export function onTensorCores(r: Matmul, target: Target): boolean {
@@ -36,20 +36,33 @@ export function tensorRecipe(r: Matmul, target: Target): ModuleRecipe | null {
   const depth = Math.ceil((r.k * size) / 16) * (16 / size);
   const layout = new Layout();
   const parts: { text: string; launch: ModuleRecipe['launches'][number] }[] = [];
-  const operand = (name: 'a' | 'b', index: number, rows: number, along: boolean, batch: number): Argument => {
-    if (along && depth === r.k) return { kind: 'buffer', index };
-    const place = layout.add(batch * rows * depth * size);
-    parts.push(repack(`${r.name}_${name}`, r.type, { index, rows, depth, k: r.k, along, batch, to: place }, target));
-    return place;
+  const operand = (name: 'a' | 'b', index: number, rows: number, along: boolean, batch: number): Operand => {
+    if (along && depth === r.k) return { at: { kind: 'buffer', index }, rows, batch, depth, turned: false };
+    if (!along && hopper && takesTurned(r.type, rows))
+      return { at: { kind: 'buffer', index }, rows, batch, depth: r.k, turned: true };
+    const at = layout.add(batch * rows * depth * size);
+    parts.push(repack(`${r.name}_${name}`, r.type, { index, rows, depth, k: r.k, along, batch, to: at }, target));
+    return { at, rows, batch, depth, turned: false };
   };
   const a = operand('a', 0, r.m, !r.transposeA, r.batchA);
   const b = operand('b', 1, r.n, r.transposeB, r.batchB);
-  parts.push(product(r, a, b, depth, hopper, target));
+  parts.push(product(r, a, b, hopper, target));
   return recipeOf(r.name, target, parts, {
     borrowedBytes: layout.bytes,
     dynamicAlign: 1024,
     suffix: hopper ? 'a' : '',
   });
+}
+
+interface Operand {
+  readonly at: Argument;
+  /** Of the product's results: its rows for A, its columns for B. */
+  readonly rows: number;
+  readonly batch: number;
+  /** Elements along the depth, padding included. */
+  readonly depth: number;
+  /** It lies with its rows contiguous, not its depth. */
+  readonly turned: boolean;
 }
 
 interface Repack {
@@ -123,17 +136,19 @@ function repack(name: string, type: DType, p: Repack, target: Target) {
   return kit.finish([acrossK * acrossRows * p.batch, 1, 1], 256);
 }
 
-function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: number, hopper: boolean, target: Target) {
+function product(r: Matmul, left: Operand, right: Operand, hopper: boolean, target: Target) {
   const kit = new Kit(`${r.name}_product`, target);
   const { b } = kit;
   const size = dtypeInfo[r.type].bytes;
-  const a = kit.pointer(argumentA);
-  const bm = kit.pointer(argumentB);
+  const a = kit.pointer(left.at);
+  const bm = kit.pointer(right.at);
   const c = kit.pointer({ kind: 'buffer', index: outputIndex(r) });
   const finish = r.epilogue && inlineEpilogue(kit, r.epilogue);
   const tid = kit.special('tid.x');
   const base = b.def('r', 'mov.u32', 'dyn');
-  const make = hopper ? wgmmaCore(r, target) : mmaCore(r, target, sharedLimit(target.sm));
+  const make = hopper
+    ? wgmmaCore(r, target, { a: left.turned, b: right.turned })
+    : mmaCore(r, target, sharedLimit(target.sm));
   const core = make(kit, r.type, base, tid);
   const { rows, columns, threads, stages, ahead } = core.tiles;
   const stageBytes = (rows + columns) * rowBytes;
@@ -147,57 +162,18 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
   const cy = kit.special('ctaid.y');
   const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, cy));
   if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
-  const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * depth * size, a);
-  const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.n * depth * size, bm);
+  const ofBatch = (o: Operand, from: string): string =>
+    o.batch === 1 ? from : b.def('d', 'mad.lo.u64', batch, o.rows * o.depth * size, from);
   const storedBytes = dtypeInfo[outputType(r)].bytes;
   const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
 
-  // A thread copies the same piece of every (threads/8)-th row.
-  const perStage = rowBytes / size;
-  const piece = b.def('r', 'and.b32', tid, 7);
-  const line = b.def('r', 'shr.u32', tid, 3);
-  const swizzled = b.def('r', 'shl.b32', b.def('r', 'xor.b32', piece, b.def('r', 'and.b32', line, 7)), 4);
-  const place = b.def('r', 'mad.lo.u32', line, rowBytes, swizzled);
-  const pieceStart = b.def('r', 'mul.lo.u32', piece, 16 / size);
-  const lines = threads / 8;
-  const copies = (extent: number, tileRows: number, start: string, from: string, offset: number) => {
-    const rounds = tileRows / lines;
-    const first = b.def('r', 'add.u32', start, line);
-    const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', first, depth), kit.wide(pieceStart));
-    const source = b.def('d', 'mad.lo.u64', element, size, from);
-    const inside = Array.from({ length: rounds }, (_, i) =>
-      extent % tileRows === 0 ? null : b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', first, i * lines), extent),
-    );
-    return (stage: string, k: string, kBytes: string): void => {
-      const at = b.def('r', 'add.u32', stage, place);
-      const from_ = b.def('d', 'add.u64', source, kBytes);
-      const kInside =
-        depth % perStage === 0 ? null : b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', k, pieceStart), depth);
-      for (let i = 0; i < rounds; i++) {
-        const gates = [inside[i], kInside].filter((g) => g !== null && g !== undefined) as string[];
-        const bytes =
-          gates.length === 0
-            ? '16'
-            : b.def(
-                'r',
-                'selp.b32',
-                16,
-                0,
-                gates.length === 1 ? gates[0]! : b.def('p', 'and.pred', gates[0]!, gates[1]!),
-              );
-        const src = i === 0 ? from_ : b.def('d', 'add.u64', from_, i * lines * depth * size);
-        // Outside rows read nothing and write zeros; their address must still be a valid one.
-        const safe = gates.length === 0 ? src : b.def('d', 'selp.b64', src, from, b.def('p', 'setp.ne.u32', bytes, 0));
-        b.emit(`cp.async.cg.shared.global [${at}+${offset + i * lines * rowBytes}], [${safe}], 16, ${bytes}`);
-      }
-    };
-  };
-  const copyA = copies(r.m, rows, m0, baseA, 0);
-  const copyB = copies(r.n, columns, n0, baseB, rows * rowBytes);
+  const threads_ = { tid, threads };
+  const copyA = tileCopier(kit, { ...left, size, from: ofBatch(left, a), tile: rows, start: m0 }, threads_);
+  const copyB = tileCopier(kit, { ...right, size, from: ofBatch(right, bm), tile: columns, start: n0 }, threads_);
 
-  const steps = Math.ceil(depth / perStage);
+  const perStage = rowBytes / size;
+  const steps = Math.ceil(r.k / perStage);
   const k = b.def('r', 'mov.u32', 0);
-  const kBytes = b.def('d', 'mov.u64', 0);
   const fill = b.def('r', 'mov.u32', base);
   const last = b.def('r', 'add.u32', base, (stages - 1) * stageBytes);
   const advance = (stage: string): void => {
@@ -208,13 +184,12 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
   const fetch = (): void => {
     const more = b.def('p', 'setp.lt.u32', k, steps * perStage);
     kit.when(more, () => {
-      copyA(fill, k, kBytes);
-      copyB(fill, k, kBytes);
+      copyA(fill, k);
+      copyB(b.def('r', 'add.u32', fill, rows * rowBytes), k);
     });
     // Empty groups keep the count of what is outstanding right.
     b.emit('cp.async.commit_group');
     b.set(k, 'add.u32', k, perStage);
-    b.set(kBytes, 'add.u64', kBytes, rowBytes);
     advance(fill);
   };
   core.begin();
@@ -236,38 +211,18 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
   b.emit('cp.async.wait_group 0');
   core.end();
 
-  const pairs = r.n % 2 === 0;
-  core.results((row, column, first, second) => {
-    const gr = b.def('r', 'add.u32', m0, row);
-    const gc = b.def('r', 'add.u32', n0, column);
-    const rowInside = b.def('p', 'setp.lt.u32', gr, r.m);
-    const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', gr, r.n), kit.wide(gc));
-    const address = b.def('d', 'mad.lo.u64', element, storedBytes, baseC);
-    const inside = (column_: string): string =>
-      b.def('p', 'and.pred', rowInside, b.def('p', 'setp.lt.u32', column_, r.n));
-    if (finish) {
-      const own = (v: string): string => kit.cast('f32', r.type, v);
-      const right = b.def('r', 'add.u32', gc, 1);
-      const place = (at: string) => [batch, kit.wide(gr), kit.wide(at)] as const;
-      if (pairs) kit.when(inside(gc), () => finish(place(gc), [own(first), own(second)], address));
-      else {
-        kit.when(inside(gc), () => finish(place(gc), [own(first)], address));
-        const beside = b.def('d', 'add.u64', address, storedBytes);
-        kit.when(inside(right), () => finish(place(right), [own(second)], beside));
-      }
-      return;
-    }
-    const half = r.type === 'f16' || r.type === 'bf16' ? r.type : null;
-    if (pairs) {
-      const ok = inside(gc);
-      if (half) b.emit(`@${ok} st.global.b32 [${address}], ${narrowPair(kit.c, half, first, second)}`);
-      else b.emit(`@${ok} st.global.v2.f32 [${address}], {${first}, ${second}}`);
-      return;
-    }
-    const [x, y] = half ? [narrow(kit.c, half, first), narrow(kit.c, half, second)] : [first, second];
-    const suffix = half ? 'b16' : 'f32';
-    b.emit(`@${inside(gc)} st.global.${suffix} [${address}], ${x}`);
-    b.emit(`@${inside(b.def('r', 'add.u32', gc, 1))} st.global.${suffix} [${address}+${size}], ${y}`);
+  storePieces(kit, core.pieces(), {
+    type: r.type,
+    m: r.m,
+    n: r.n,
+    m0,
+    n0,
+    batch,
+    base: baseC,
+    bytes: storedBytes,
+    finish,
+    shared: base,
+    tid,
   });
   const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
   return kit.finish(grid, threads, stages * stageBytes);

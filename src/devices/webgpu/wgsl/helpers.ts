@@ -19,7 +19,7 @@ interface Helper {
   readonly text: (n: Names, name: string) => string;
 }
 
-export const helperNames = [
+const helperNames = [
   'is_nan',
   'max_f32',
   'min_f32',

@@ -5,6 +5,7 @@
 // that its device is lost, or when nothing at all has come from it for `timeoutMs` while something was awaited.
 
 import { idle } from '../../../base/platform.ts';
+import { timer } from '../../../base/timer.ts';
 import type { DeviceLoss } from '../../../devices/device.ts';
 import { DeviceLost, type ForgeError } from '../../../errors.ts';
 import { Books } from './books.ts';
@@ -343,7 +344,7 @@ export class Connection {
       this.#ended = resolve;
     });
     this.#closing = true;
-    const timer = setTimeout(() => this.host.kill(), closeMs);
+    const ending = timer(closeMs, () => this.host.kill());
     this.host.hold();
     try {
       this.host.ring.look();
@@ -357,7 +358,7 @@ export class Connection {
     } catch {
       this.host.kill();
     } finally {
-      clearTimeout(timer);
+      clearTimeout(ending);
       this.die('closed while work was in flight');
     }
   }
@@ -380,7 +381,7 @@ export class Connection {
   #arm(check: () => void, ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return;
     // What is awaited keeps the process alive, the clock does not.
-    this.#alarm = idle(setTimeout(check, Math.min(ms, 2 ** 31 - 1)));
+    this.#alarm = idle(timer(ms, check));
   }
 
   #stopClock(): void {

@@ -158,7 +158,7 @@ export function inputsOf(work: Kernel | Routine): number {
     case 'compact':
       return work.what === 'values' ? 2 : 1;
     case 'fourier':
-      return work.complex ? 2 : 1;
+      return work.form === 'real' ? 1 : 2;
     case 'rows':
     case 'raw':
       return work.inputs.length;

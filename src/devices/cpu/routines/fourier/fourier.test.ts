@@ -23,7 +23,7 @@ const routine = (type: Real, rows: number, length: number, complex: boolean, fre
   type,
   rows,
   length,
-  complex,
+  form: complex ? 'complex' : 'real',
   frequencies,
   estimate: { flops: 1e9, bytesRead: 0, bytesWritten: 0 },
 });
@@ -35,8 +35,9 @@ function numbers(type: Real, count: number, seed: number): TypedArray {
 }
 
 function run(r: Fourier, inputs: readonly TypedArray[], device = alone): Float64Array {
-  const [bytes] = runOn(device, r, inputs, [2 * r.rows * r.frequencies * byteSize(r.type)]);
-  return Float64Array.from(asType(r.type, bytes!) as Float32Array);
+  const part = r.rows * r.frequencies * byteSize(r.type);
+  const parts = runOn(device, r, inputs, [part, part]).map((bytes) => [...(asType(r.type, bytes) as Float32Array)]);
+  return Float64Array.from(parts.flat());
 }
 
 /** All frequencies of one row, as they are defined. */
@@ -63,7 +64,7 @@ function check(r: Fourier): void {
   const { rows, length, frequencies } = r;
   const type = r.type as Real;
   const re = numbers(type, rows * length, 1);
-  const im = r.complex ? numbers(type, rows * length, 2) : null;
+  const im = r.form === 'complex' ? numbers(type, rows * length, 2) : null;
   const got = run(r, im ? [re, im] : [re]);
   const bound = type === 'f64' ? Math.max(boundOf(type, length), 1e-12 * length) : boundOf(type, length);
   for (let row = 0; row < rows; row++) {
@@ -81,7 +82,32 @@ function check(r: Fourier): void {
 const lengths = [
   2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 21, 22, 24, 25, 26, 27, 32, 36, 49, 60, 64, 77,
 ];
-const longer = [81, 96, 100, 105, 121, 125, 128, 143, 168, 169, 210, 243, 256, 343, 375, 480, 500, 512, 625, 729, 1000];
+/** With prime factors that no stage has. */
+const odd = [17, 19, 34, 46, 67, 127, 131, 254, 509, 1018, 1048, 2039];
+const longer = [
+  ...odd,
+  81,
+  96,
+  100,
+  105,
+  121,
+  125,
+  128,
+  143,
+  168,
+  169,
+  210,
+  243,
+  256,
+  343,
+  375,
+  480,
+  500,
+  512,
+  625,
+  729,
+  1000,
+];
 
 describe('fourier', () => {
   it.each(['f32', 'f64'] as const)('%s: complex rows of all kinds of lengths', (type) => {
@@ -98,6 +124,29 @@ describe('fourier', () => {
     check(routine(type, 1, 2048, false, 1025));
   });
 
+  it.each(['f32', 'f64'] as const)('%s: back from half of the frequencies to real rows', (type) => {
+    for (const n of [...lengths, ...longer, 2048].filter((v) => v % 2 === 0)) {
+      const [rows, half] = [3, n / 2 + 1];
+      const r = { ...routine(type, rows, n, false, half), form: 'hermitian' as const };
+      const [re, im] = [numbers(type, rows * half, 8), numbers(type, rows * half, 9)];
+      const [bytes] = runOn(alone, r, [re, im], [rows * n * byteSize(type)]);
+      const got = asType(type, bytes!) as Float32Array;
+      for (let row = 0; row < rows; row++) {
+        const at = (k: number): number => row * half + (k <= n / 2 ? k : n - k);
+        const real = Array.from({ length: n }, (_, k) => Number(re[at(k)]));
+        // Imaginary parts of the first and of the middle frequency do not count.
+        const imag = real.map((_, k) => (k % (n / 2) === 0 ? 0 : (k < n / 2 ? 1 : -1) * Number(im[at(k)])));
+        // The definition goes forwards: the values come in the opposite order.
+        const want = defined(real, imag);
+        for (let i = 0; i < n; i++) {
+          const apart = Math.abs(got[row * n + i]! - want[(n - i) % n]![0] / n);
+          const bound = boundOf(type, n) / n + (type === 'f64' ? 1e-12 : 0);
+          if (!(apart <= bound)) expect(apart, `${r.name}: row ${row}, value ${i}`).toBeLessThanOrEqual(bound);
+        }
+      }
+    }
+  });
+
   it('gives the same bits on any number of threads', () => {
     for (const [rows, n] of [
       [37, 120],
@@ -106,7 +155,7 @@ describe('fourier', () => {
     ] as const) {
       const [re, im] = [numbers('f32', rows * n, 3), numbers('f32', rows * n, 4)];
       for (const r of [routine('f32', rows, n, true), routine('f32', rows, n, false, n / 2 + 1)]) {
-        const inputs = r.complex ? [re, im] : [re];
+        const inputs = r.form === 'complex' ? [re, im] : [re];
         expect(run(r, inputs, several)).toEqual(run(r, inputs));
       }
     }
@@ -132,6 +181,21 @@ describe('fourier', () => {
     impulse[0] = 1;
     const flat = run(routine('f32', 1, n, true), [impulse, new Float32Array(n)]);
     expect([...flat].map(Math.abs)).toEqual([...new Array(n).fill(1), ...new Array(n).fill(0)]);
+  });
+
+  it('has tables of any length', () => {
+    for (const [n, complex] of [
+      [2 ** 18, false],
+      [50_021, true],
+    ] as const) {
+      const impulse = new Float32Array(n);
+      impulse[0] = 1;
+      const count = complex ? n : n / 2 + 1;
+      const inputs = complex ? [impulse, new Float32Array(n)] : [impulse];
+      const re = run(routine('f32', 1, n, complex, count), inputs).subarray(0, count);
+      expect(re.length).toBe(count);
+      expect(re.findIndex((v) => !(Math.abs(v - 1) < 1e-4))).toBe(-1);
+    }
   });
 
   it('puts its roots into memory again after they were withdrawn', async () => {

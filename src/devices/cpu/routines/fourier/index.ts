@@ -1,14 +1,15 @@
 // Fourier transforms of rows as a WebAssembly module, made for one length.
 //
 // An item is some rows, transformed one after the other: its two pairs of arrays take turns, and the last stage writes the result. Real rows
-// of even length are transformed as complex ones of half of it (real.ts). Roots of unity are rounded from f64; every value takes the
+// of even length are transformed as complex ones of half of it, and back from those (real.ts). Roots of unity are rounded from f64; every value takes the
 // same steps whatever the split, so threads do not change results.
 //
-// Arguments: the operands, the result, scratch, roots. run(args, begin, end) computes items begin … end-1.
+// Arguments: the operands, the results, scratch, roots. run(args, begin, end) computes items begin … end-1.
 
 import { byteSize } from '../../../../base/dtype.ts';
 import { bindingsOf } from '../../../../kernel/bindings.ts';
 import type { Fourier } from '../../../../kernel/kernel.ts';
+import { chirpOf } from '../../../../kernel/unit-roots.ts';
 import { WasmCode, type WasmEngine, WasmTable } from '../../engine.ts';
 import type { CpuProgram } from '../../program.ts';
 import { type Func, WasmModule } from '../../wasm/module.ts';
@@ -16,8 +17,9 @@ import { moduleText } from '../../wasm/text.ts';
 import { CodeProgram } from '../code-program.ts';
 import { aligned, machines, rising } from '../emit.ts';
 import type { FourierType } from './arithmetic.ts';
+import { partsOf, productFunction } from './chirp.ts';
 import { planTransform, type TransformPlan } from './plan.ts';
-import { pairsFunction, untangleFunction, untangleRoots } from './real.ts';
+import { pairsFunction, tangleFunction, tangleRoots, turnsFunction, untangleFunction, untangleRoots } from './real.ts';
 import { stageFunction } from './stage.ts';
 
 /** Items for each thread: enough that one which is late makes nobody wait for long. */
@@ -28,12 +30,22 @@ const apart = 320;
 
 export function prepareFourier(r: Fourier, engine: WasmEngine): CpuProgram {
   const type = r.type as FourierType;
-  const halved = !r.complex && r.length % 2 === 0;
-  const plan = planTransform(halved ? r.length / 2 : r.length, type);
-  const numbers = [...plan.roots];
-  if (halved) for (const root of untangleRoots(plan.length)) numbers.push(root);
+  const halved = r.form !== 'complex' && r.length % 2 === 0;
+  const length = halved ? r.length / 2 : r.length;
+  const chirp = chirpOf(length);
+  const plan = planTransform(chirp?.size ?? length, type);
+  const ends = r.form === 'hermitian' ? tangleRoots(length) : halved ? untangleRoots(length) : [];
+  const chirpAt = plan.roots.length + ends.length;
+  // Joined as lists: as many arguments of one call would not fit the stack.
+  const numbers = [...plan.roots, ...ends, ...(chirp ? [partsOf(chirp.chirp), partsOf(chirp.spectrum)].flat() : [])];
   const items = Math.min(r.rows, itemsPerThread * engine.threads);
-  const { bytes, scratchBytes } = render(r, plan, halved, Math.ceil(r.rows / items), engine.memory.shared);
+  const { bytes, scratchBytes } = render(
+    r,
+    { plan, length, chirpAt },
+    halved,
+    Math.ceil(r.rows / items),
+    engine.memory.shared,
+  );
   const made = type === 'f32' ? Float32Array.from(numbers) : Float64Array.from(numbers);
   const { inputs, outputs } = bindingsOf(r);
   return new CodeProgram(
@@ -57,9 +69,16 @@ interface Arrays {
   readonly im: number;
 }
 
+/** Stages, the length of what they transform, which is the plan's unless it is a convolution, and where its tables begin then. */
+interface Core {
+  readonly plan: TransformPlan;
+  readonly length: number;
+  readonly chirpAt: number;
+}
+
 function render(
   r: Fourier,
-  plan: TransformPlan,
+  { plan, length, chirpAt }: Core,
   halved: boolean,
   rowsPerItem: number,
   shared: boolean,
@@ -69,8 +88,14 @@ function render(
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   const run = module.func(['i32', 'i32', 'i32'], [], 'run');
   const stages = plan.stages.map((s) => stageFunction(module, s, type));
-  const pairs = halved ? pairsFunction(module, plan.length, type) : null;
-  const untangle = halved ? untangleFunction(module, plan.length, r.frequencies === r.length, type) : null;
+  const back = r.form === 'hermitian';
+  const tangle = back ? tangleFunction(module, length, type) : null;
+  const turns = back ? turnsFunction(module, length, type) : null;
+  const pairs = halved && !back ? pairsFunction(module, length, type) : null;
+  const untangle = pairs ? untangleFunction(module, length, r.frequencies === r.length, type) : null;
+  const convolves = plan.length !== length;
+  const turn = convolves ? productFunction(module, length, type) : null;
+  const filter = convolves ? productFunction(module, plan.length, type) : null;
   const arrayBytes = aligned((plan.length + 1) * size) + apart;
 
   const c = run.code;
@@ -79,7 +104,8 @@ function render(
   const arrays = (): Arrays => ({ re: local(), im: local() });
   const [input, output, first, second] = [arrays(), arrays(), arrays(), arrays()];
   const [row, lastRow, roots] = [local(), local(), local()];
-  const outputSlot = r.complex ? 2 : 1;
+  const outputSlot = r.form === 'real' ? 1 : 2;
+  const scratchSlot = outputSlot + (back ? 1 : 2);
   const slot = (n: number): void => {
     c.get(args).mem('i32.load', 4 * n);
   };
@@ -96,7 +122,7 @@ function render(
   };
 
   const setUp = (): void => {
-    slot(outputSlot + 1);
+    slot(scratchSlot);
     c.get(item)
       .i32(4 * arrayBytes)
       .ops('i32.mul', 'i32.add')
@@ -107,7 +133,7 @@ function render(
       [second.im, second.re],
     ] as const)
       c.get(from).i32(arrayBytes).op('i32.add').set(to);
-    slot(outputSlot + 2);
+    slot(scratchSlot + 1);
     c.set(roots);
     c.get(item).i32(rowsPerItem).op('i32.mul').tee(row).i32(rowsPerItem).op('i32.add').set(lastRow);
     c.get(lastRow).i32(r.rows).get(lastRow).i32(r.rows).ops('i32.lt_u', 'select').set(lastRow);
@@ -127,6 +153,37 @@ function render(
     return at;
   };
 
+  const byTable = (f: Func, from: Arrays, to: Arrays, table: number): void => {
+    for (const l of [from.re, from.im, to.re, to.im]) c.get(l);
+    c.get(roots)
+      .i32(table * size)
+      .op('i32.add')
+      .call(f.index);
+  };
+  const exchanged = ({ re, im }: Arrays): Arrays => ({ re: im, im: re });
+  const other = (at: Arrays): Arrays => (at.re === first.re ? second : first);
+
+  /** The frequencies of `length` values: by the stages alone, or as a convolution. */
+  const transformed = (from: Arrays, to: Arrays | null): Arrays => {
+    if (!turn || !filter) return through(from, to);
+    const padded = other(from);
+    byTable(turn, from, padded, chirpAt);
+    for (const part of [padded.re, padded.im])
+      c.get(part)
+        .i32(length * size)
+        .op('i32.add')
+        .i32(0)
+        .i32((plan.length - length) * size)
+        .memoryFill();
+    const spectrum = through(padded, null);
+    // Backwards is forwards with exchanged parts.
+    byTable(filter, spectrum, exchanged(spectrum), chirpAt + 2 * length);
+    const back = through(spectrum, null);
+    const made = to ?? other(back);
+    byTable(turn, exchanged(back), made, chirpAt);
+    return made;
+  };
+
   rising(
     c,
     item,
@@ -140,20 +197,30 @@ function render(
         () => c.get(lastRow),
         1,
         () => {
+          if (tangle && turns) {
+            rowOf(0, r.frequencies, input.re);
+            rowOf(1, r.frequencies, input.im);
+            rowOf(outputSlot, r.length, output.re);
+            for (const l of [input.re, input.im, first.re, first.im]) c.get(l);
+            c.get(roots)
+              .i32(plan.roots.length * size)
+              .op('i32.add')
+              .call(tangle.index);
+            const z = transformed(first, null);
+            call(turns, z.im, z.re, output.re);
+            return;
+          }
           rowOf(0, r.length, input.re);
           rowOf(outputSlot, r.frequencies, output.re);
-          c.get(output.re)
-            .i32(r.rows * r.frequencies * size)
-            .op('i32.add')
-            .set(output.im);
+          rowOf(outputSlot + 1, r.frequencies, output.im);
           if (pairs && untangle) {
             call(pairs, input.re, first.re, first.im);
-            const z = through(first, null);
+            const z = transformed(first, null);
             for (const part of [z.re, z.im])
               c.get(part)
                 .get(part)
                 .mem(load)
-                .mem(store, plan.length * size);
+                .mem(store, length * size);
             for (const l of [z.re, z.im, output.re, output.im]) c.get(l);
             c.get(roots)
               .i32(plan.roots.length * size)
@@ -161,15 +228,15 @@ function render(
               .call(untangle.index);
             return;
           }
-          if (r.complex) rowOf(1, r.length, input.im);
+          if (r.form === 'complex') rowOf(1, r.length, input.im);
           else {
             c.get(second.im).set(input.im);
             c.get(input.im)
               .i32(0)
-              .i32(plan.length * size)
+              .i32(length * size)
               .memoryFill();
           }
-          through(input, output);
+          transformed(input, output);
         },
       );
     },

@@ -5,6 +5,7 @@
 //   out[(p·r + k)·s + q] = root(r·m)^(p·k) · Σ_j in[(j·m + p)·s + q] · root(r)^(j·k)
 
 import { largestRadix } from '../../../../kernel/fourier.ts';
+import { rootOf } from '../../../../kernel/unit-roots.ts';
 import { type FourierType, vectorLanes } from './arithmetic.ts';
 
 export interface Stage {
@@ -61,20 +62,4 @@ function pushRoots(into: number[], radix: number, m: number, planes: boolean): v
     return;
   }
   for (let p = 0; p < m; p++) for (let k = 1; k < radix; k++) into.push(...at(p, k));
-}
-
-/** exp(-2πi · a / n): exact at quarters of the circle. */
-export function rootOf(a: number, n: number): readonly [number, number] {
-  // Up to half a quarter away from the nearest one: sines and cosines of small angles are the most accurate ones.
-  const turns = 4 * (a % n);
-  const quarter = Math.round(turns / n);
-  const angle = (Math.PI / 2) * ((turns - quarter * n) / n);
-  const [c, s] = [Math.cos(angle), Math.sin(angle)];
-  const there = [
-    [c, 0 - s],
-    [0 - s, 0 - c],
-    [0 - c, s],
-    [s, c],
-  ] as const;
-  return there[quarter % 4]!;
 }

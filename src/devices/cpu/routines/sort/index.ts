@@ -14,10 +14,11 @@ import { type Func, WasmModule } from '../../wasm/module.ts';
 import { moduleText } from '../../wasm/text.ts';
 import { CodeProgram } from '../code-program.ts';
 import { address, aligned, machines, rising } from '../emit.ts';
-import { countAddress, tableBytes } from './digits.ts';
+import { tableBytes } from './digits.ts';
 import { emitKey, type KeyInfo, keys } from './keys.ts';
 import { isLong, LongSort } from './long.ts';
 import { mayNarrow, NarrowedSort } from './narrowed.ts';
+import { countKey, insertPairs, type PairCount, radixPairs } from './pairs.ts';
 import { prepareValueSort } from './values.ts';
 import { LongValueSort } from './values-long.ts';
 
@@ -188,50 +189,23 @@ function writeValues(c: Code, p: SortPlan, l: Locals, order: number): void {
 }
 
 function insertionRow(f: Func, p: SortPlan, l: Locals): void {
-  const c = f.code;
-  const { word } = p.key;
-  const [key, other] = [f.local(word), f.local(word)];
-  const [position, j] = [f.local('i32'), f.local('i32')];
   writeKeys(f, p, l, () => {});
-  c.i32(1).set(l.i);
-  rising(
-    c,
-    l.i,
-    () => c.i32(p.columns),
-    1,
-    () => {
-      address(c, l.keysA, l.i, p.keyBytes).mem(`${word}.load`).set(key);
-      address(c, l.positions, l.i, 4).mem('i32.load').set(position);
-      c.get(l.i).set(j);
-      const exit = c.block();
-      const top = c.loop();
-      c.get(j).op('i32.eqz').brIf(exit);
-      address(c, l.keysA, j, p.keyBytes).i32(p.keyBytes).op('i32.sub').mem(`${word}.load`).tee(other);
-      c.get(key).op(`${word}.le_u`).brIf(exit);
-      address(c, l.keysA, j, p.keyBytes).get(other).mem(`${word}.store`);
-      address(c, l.positions, j, 4);
-      address(c, l.positions, j, 4).i32(4).op('i32.sub').mem('i32.load').mem('i32.store');
-      c.get(j).i32(1).op('i32.sub').set(j).br(top).end().end();
-      address(c, l.keysA, j, p.keyBytes).get(key).mem(`${word}.store`);
-      address(c, l.positions, j, 4).get(position).mem('i32.store');
-    },
-  );
-  writeValues(c, p, l, l.positions);
+  insertPairs(f, columnsOf(f, p), { keys: l.keysA, positions: l.positions });
+  writeValues(f.code, p, l, l.positions);
 }
+
+const columnsOf = (f: Func, p: SortPlan): PairCount => ({ word: p.key.word, count: () => f.code.i32(p.columns) });
 
 function radixRow(f: Func, p: SortPlan, l: Locals): void {
   const c = f.code;
   const { word, digits } = p.key;
-  const { fromKeys, fromOrder, toKeys, toOrder, buckets, spare, sum, at } = f.named(
+  const { fromKeys, fromOrder, toKeys, toOrder, buckets } = f.named(
     'i32',
     'fromKeys',
     'fromOrder',
     'toKeys',
     'toOrder',
     'buckets',
-    'spare',
-    'sum',
-    'at',
   );
   const keysB = p.keysInOutput ? 0 : aligned(p.columns * p.keyBytes);
   const orderB = keysB + aligned(p.columns * p.keyBytes);
@@ -242,62 +216,11 @@ function radixRow(f: Func, p: SortPlan, l: Locals): void {
   c.i32(0)
     .i32(digits.length * tableBytes)
     .memoryFill();
-  /** Leaves the address of a key's bucket of one digit. */
-  const bucketOf = (key: number, digit: number, index: number): void => {
-    countAddress(c, word, buckets, key, digit)
-      .i32(index * tableBytes)
-      .op('i32.add');
-  };
-  writeKeys(f, p, l, (key) => {
-    digits.forEach((digit, index) => {
-      bucketOf(key, digit, index);
-      c.tee(at).get(at).mem('i32.load').i32(1).op('i32.add').mem('i32.store');
-    });
-  });
+  writeKeys(f, p, l, (key) => countKey(f, word, { digits, buckets }, key));
   c.get(l.keysA).set(fromKeys).get(l.positions).set(fromOrder);
   c.get(l.scratch).i32(keysB).op('i32.add').set(toKeys);
   c.get(l.scratch).i32(orderB).op('i32.add').set(toOrder);
-  const key = f.local(word);
-  digits.forEach((digit, index) => {
-    c.get(fromKeys).mem(`${word}.load`).set(key);
-    bucketOf(key, digit, index);
-    c.mem('i32.load').i32(p.columns).op('i32.ne');
-    c.if();
-    // Counts become the positions where each bucket starts.
-    c.i32(0).set(sum).i32(0).set(l.i);
-    rising(
-      c,
-      l.i,
-      () => c.i32(tableBytes),
-      4,
-      () => {
-        c.get(buckets)
-          .get(l.i)
-          .op('i32.add')
-          .i32(index * tableBytes)
-          .op('i32.add')
-          .tee(at);
-        c.get(at).mem('i32.load').get(sum).set(spare).get(sum).op('i32.add').set(sum).get(spare).mem('i32.store');
-      },
-    );
-    c.i32(0).set(l.i);
-    rising(
-      c,
-      l.i,
-      () => c.i32(p.columns),
-      1,
-      () => {
-        address(c, fromKeys, l.i, p.keyBytes).mem(`${word}.load`).set(key);
-        bucketOf(key, digit, index);
-        c.tee(at).get(at).mem('i32.load').tee(sum).i32(1).op('i32.add').mem('i32.store');
-        address(c, toKeys, sum, p.keyBytes).get(key).mem(`${word}.store`);
-        address(c, toOrder, sum, 4);
-        address(c, fromOrder, l.i, 4).mem('i32.load').mem('i32.store');
-      },
-    );
-    c.get(fromKeys).get(toKeys).set(fromKeys).set(toKeys);
-    c.get(fromOrder).get(toOrder).set(fromOrder).set(toOrder);
-    c.end();
-  });
+  const from = { keys: fromKeys, positions: fromOrder };
+  radixPairs(f, columnsOf(f, p), { digits, buckets }, from, { keys: toKeys, positions: toOrder });
   writeValues(c, p, l, fromOrder);
 }

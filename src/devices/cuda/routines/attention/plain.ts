@@ -43,7 +43,7 @@ function regions(r: Shape, t: PlainTiles) {
   };
 }
 
-export const plainShared = (r: Shape, t: PlainTiles): number => {
+const plainShared = (r: Shape, t: PlainTiles): number => {
   const { queries, keys, values, weights } = regions(r, t);
   return queries + keys + values + weights;
 };

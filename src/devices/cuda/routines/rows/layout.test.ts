@@ -26,7 +26,7 @@ describe('how rows lie over threads', () => {
 
   it('those of which little is computed have blocks of their own', () => {
     expect(layoutOf(caseOf('spread_f32_128x4096'), target)).toMatchObject({ threads: 512, places: 2, resident: 0 });
-    expect(layoutOf(caseOf('spread_f64_128x4096'), target)).toMatchObject({ threads: 1024, resident: 0 });
+    expect(layoutOf(caseOf('spread_f64_128x4096'), target)).toMatchObject({ threads: 512, places: 4, resident: 0 });
   });
 
   it('short ones, and those without vectors, have blocks of their own', () => {

@@ -32,6 +32,9 @@ import {
 /** Updates of a chunk: more where many elements share a position, and neighbouring threads read neighbouring updates. */
 const chunkLength = (s: Scatter): number => (columnsOf(s) >= 8 ? 64 : 16);
 
+/** Updates that a thread reads before it folds any: what it reads next does not wait for what it has. */
+const together = 8;
+
 interface Sorted {
   readonly s: Scatter;
   readonly target: Target;
@@ -191,23 +194,29 @@ function foldChunks(sorted: Sorted): Part {
     kit.when(open, () => kit.store(type, before, thread, sum));
     kit.when(own, () => view.store(key, sum));
   };
+  const fold = (next: string, update: string, inside: string): void => {
+    const same = view.equal(next, key);
+    const other = b.def('p', 'not.pred', same);
+    kit.when(b.def('p', 'and.pred', same, inside), () => kit.assign(type, sum, combined(kit, s, sum, update)));
+    kit.when(b.def('p', 'and.pred', other, inside), () => {
+      close();
+      b.set(open, 'setp.ne.u32', 0, 0);
+      b.set(key, 'mov.u64', next);
+      kit.assign(type, sum, update);
+      begin();
+    });
+  };
+  const last = b.def('d', 'sub.u64', end, 1);
   b.set(i, 'add.u64', i, 1);
   kit.while(
     () => b.def('p', 'setp.lt.u64', i, end),
     () => {
-      const next = view.key(i);
-      const update = view.update(i);
-      const same = view.equal(next, key);
-      const other = b.def('p', 'not.pred', same);
-      kit.when(same, () => kit.assign(type, sum, combined(kit, s, sum, update)));
-      kit.when(other, () => {
-        close();
-        b.set(open, 'setp.ne.u32', 0, 0);
-        b.set(key, 'mov.u64', next);
-        kit.assign(type, sum, update);
-        begin();
-      });
-      b.set(i, 'add.u64', i, 1);
+      const ranks = Array.from({ length: together }, (_, k) => b.def('d', 'add.u64', i, k));
+      const within = ranks.map((rank) => b.def('d', 'min.u64', rank, last));
+      const keys = within.map((rank) => view.key(rank));
+      const updates = within.map((rank) => view.update(rank));
+      for (const [k, rank] of ranks.entries()) fold(keys[k]!, updates[k]!, b.def('p', 'setp.lt.u64', rank, end));
+      b.set(i, 'add.u64', i, together);
     },
   );
   const goesOn = b.def('p', 'setp.ne.u32', 0, 0);

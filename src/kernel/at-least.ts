@@ -1,7 +1,6 @@
-// What the expressions around an operation make known about it, where fewer instructions then do.
+// A number that a float expression is known not to be below.
 
-import type { Alu, Expr } from '../../../kernel/expr.ts';
-import { dependencies } from './values.ts';
+import type { Alu, Expr } from './expr.ts';
 
 /** How far operands are looked through. */
 const depth = 6;
@@ -22,6 +21,8 @@ const fromWhole = ({ type }: Expr): number =>
 
 const bounds: Readonly<Partial<Record<Alu['op'], (src: readonly Expr[], left: number) => number>>> = {
   abs: () => 0,
+  exp: () => 0,
+  exp2: () => 0,
   // Of -0 it is -0, which is not below 0.
   sqrt: () => 0,
   max: ([a, b], left) => Math.max(atLeast(a!, left), atLeast(b!, left)),
@@ -31,14 +32,3 @@ const bounds: Readonly<Partial<Record<Alu['op'], (src: readonly Expr[], left: nu
   mul: ([a, b], left) =>
     a === b || Math.min(atLeast(a!, left), atLeast(b!, left)) >= 0 ? 0 : Number.NEGATIVE_INFINITY,
 };
-
-/**
- * Whether a sum of words is best left to the assembler: a sum plus a value that is the same for all elements, and what that is added to. It
- * adds three words at once.
- */
-export const isLongSum = (e: Alu): boolean => addsKey(e) || e.src.some(addsKey);
-
-const isSum = (e: Expr): boolean => e.kind === 'alu' && e.op === 'add' && e.type === 'u32';
-
-const addsKey = (e: Expr): boolean =>
-  e.kind === 'alu' && isSum(e) && e.src.some((s) => dependencies(s).size === 0) && e.src.some(isSum);
