@@ -1,21 +1,14 @@
 // Lists beside loops of single calls, on one device: a list must never be the slower way, whatever its items are.
 //
-// Both sides in turns, and the ratio of neighbours: what else the machine does meanwhile is on both. Above 1 the list is faster.
+// Both sides in turns, in many short rounds; of each side the time that a fifth of its rounds stay within: what else the machine does
+// meanwhile is in the others. Above 1 the list is faster.
 
+import { byteSize, dtypeInfo } from '../../src/base/dtype.ts';
 import { batchElementwise, batchMatmul, batchXor, batchXorWithNewKeys } from '../../src/batch/index.ts';
 import { createRuntime, type DeviceKind, type Runtime, type Tensor, type TypedArray } from '../../src/index.ts';
 import { type Row, verdict } from '../compute/report.ts';
 
-const classes = {
-  f32: Float32Array,
-  f64: Float64Array,
-  i32: Int32Array,
-  u32: Uint32Array,
-  i64: BigInt64Array,
-  u64: BigUint64Array,
-  u8: Uint8Array,
-} as const;
-type Name = keyof typeof classes;
+type Name = 'f32' | 'f64' | 'i32' | 'u32' | 'i64' | 'u64' | 'u8';
 
 const itemBytes = [4, 64, 1 << 10, 10 << 10, 40 << 10, 256 << 10, 4 << 20, 16 << 20];
 const counts = [1, 2, 10, 100, 1000, 10_000];
@@ -27,6 +20,12 @@ export interface ListsOptions {
   readonly mostBytes: number;
   readonly rounds: number;
   readonly time: 'wall' | 'cpu';
+  /** Cases whose name has this in it. Default: all. */
+  readonly only?: string | undefined;
+  /** Sizes of items. Default: many. */
+  readonly bytes?: readonly number[] | undefined;
+  /** Items of a list. Default: from one to ten thousand. */
+  readonly counts?: readonly number[] | undefined;
 }
 
 interface Case {
@@ -38,14 +37,14 @@ interface Case {
 type Make = (rt: Runtime, dtype: Name, bytes: number, count: number) => Case | null;
 
 function items(dtype: Name, bytes: number, count: number, from: number): TypedArray[] {
-  const Class = classes[dtype];
-  const length = Math.max(1, Math.floor(bytes / Class.BYTES_PER_ELEMENT));
+  const { storage, bytes: size } = dtypeInfo[dtype];
+  const length = Math.max(1, Math.floor(bytes / size));
   const big = dtype === 'i64' || dtype === 'u64';
   return Array.from({ length: count }, (_, i) => {
-    const array = new Class(length);
+    const array = new storage(new ArrayBuffer(length * size));
     for (let k = 0; k < length; k++)
       (array as unknown as (number | bigint)[])[k] = big ? BigInt((i + k + from) % 97) : (i + k + from) % 97;
-    return array as TypedArray;
+    return array;
   });
 }
 
@@ -72,8 +71,7 @@ export async function xorInTurn(
   return made;
 }
 
-const side = (bytes: number, dtype: Name): number =>
-  Math.max(1, Math.floor(Math.sqrt(bytes / classes[dtype].BYTES_PER_ELEMENT)));
+const side = (bytes: number, dtype: Name): number => Math.max(1, Math.floor(Math.sqrt(bytes / byteSize(dtype))));
 
 /** Each operation on lists: the list, and what one writes without it. */
 export const cases: Readonly<Record<string, Make>> = {
@@ -147,7 +145,7 @@ export const cases: Readonly<Record<string, Make>> = {
   'products of arrays': (rt, dtype, bytes, count) => {
     if (bytes > 256 << 10) return null;
     const n = side(bytes, dtype);
-    const size = n * n * classes[dtype].BYTES_PER_ELEMENT;
+    const size = n * n * byteSize(dtype);
     const [a, b] = [items(dtype, size, count, 0), items(dtype, size, count, 5)];
     return {
       list: () => batchMatmul(a, b, { runtime: rt, shapes: [[n, n, n]] }),
@@ -167,7 +165,7 @@ export const cases: Readonly<Record<string, Make>> = {
   'products of tensors': (rt, dtype, bytes, count) => {
     if (bytes > 256 << 10) return null;
     const n = side(bytes, dtype);
-    const size = n * n * classes[dtype].BYTES_PER_ELEMENT;
+    const size = n * n * byteSize(dtype);
     const up = (from: number): Tensor[] => items(dtype, size, count, from).map((x) => rt.tensor(x, [n, n]) as Tensor);
     const [a, b] = [up(0), up(5)];
     return {
@@ -196,27 +194,28 @@ async function times(work: () => Promise<unknown>, calls: number, now: () => num
   return (now() - start) / calls;
 }
 
+const low = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 5)]!;
+
+/** A round takes about so many ms. */
+const roundMs = 1.5;
+
 /** The loop's time over the list's, and both in ms. */
-export async function ratioOf({ list, loop }: Case, options: ListsOptions): Promise<readonly [number, number, number]> {
+async function ratioOf({ list, loop }: Case, options: ListsOptions): Promise<readonly [number, number, number]> {
   const now = options.time === 'cpu' ? cpuMs : () => performance.now();
   // Compiled code is in place after so many calls of both.
   for (const work of [list, loop]) for (const end = now() + 40; now() < end; ) await work();
-  const calls = Math.max(1, Math.min(2000, Math.floor(5 / Math.max(0.001, await times(loop, 3, now)))));
-  const [ratios, lists, loops]: [number[], number[], number[]] = [[], [], []];
+  const calls = Math.max(1, Math.min(2000, Math.floor(roundMs / Math.max(0.001, await times(loop, 3, now)))));
+  const [lists, loops]: [number[], number[]] = [[], []];
   for (let round = 0; round < options.rounds; round++) {
     // Whoever is second finds the other's memory warm: by turns.
-    const first = round % 2 === 0 ? list : loop;
-    const second = round % 2 === 0 ? loop : list;
-    const [a, b] = [await times(first, calls, now), await times(second, calls, now)];
-    const [listMs, loopMs] = round % 2 === 0 ? [a, b] : [b, a];
-    ratios.push(loopMs / listMs);
-    lists.push(listMs);
-    loops.push(loopMs);
+    for (const side of round % 2 === 0 ? [list, loop] : [loop, list])
+      (side === list ? lists : loops).push(await times(side, calls, now));
   }
-  return [median(ratios), median(lists), median(loops)];
+  const [listMs, loopMs] = [low(lists), low(loops)];
+  return [loopMs / listMs, listMs, loopMs];
 }
 
-/** What a median of so few rounds may be off on a busy machine. */
+/** What that may be off on a busy machine. */
 const noise = 0.95;
 /** What a list may cost beyond its items, in ms: it is checked, counted and reported. */
 const callMs = 0.005;
@@ -230,11 +229,12 @@ export async function lists(options: ListsOptions): Promise<Row[]> {
   const rt = await createRuntime({ devices: [options.device], routing: { mode: 'off' } });
   const rows: Row[] = [];
   for (const [name, make] of Object.entries(cases)) {
+    if (options.only && !name.includes(options.only)) continue;
     for (const dtype of options.dtypes) {
       const found: { readonly bytes: number; readonly count: number; readonly ratio: number; readonly met: boolean }[] =
         [];
-      for (const bytes of itemBytes) {
-        for (const count of counts) {
+      for (const bytes of options.bytes ?? itemBytes) {
+        for (const count of options.counts ?? counts) {
           if (3 * bytes * count > options.mostBytes) continue;
           const one = make(rt, dtype, bytes, count);
           if (!one) continue;

@@ -3,6 +3,7 @@
 //   --only A,queue    some of it: A, C, queue, lists
 //   --device webgpu   (lists) where they run; default cpu
 //   --dtypes f32,u8   (lists) default f32
+//   --cases xor       (lists) those whose name has this in it;  --bytes 4096,40960  items of these sizes;  --counts 10,100;  --rounds 25
 //   --time cpu        (lists) CPU time of this process instead of wall time: for machines that have other work to do
 //   --json FILE       default bench/results/batch-cpu.json
 //
@@ -24,7 +25,10 @@ const ofLists = (): ListsOptions => ({
   dtypes: (option('--dtypes') ?? 'f32').split(',') as unknown as ListsOptions['dtypes'],
   time: option('--time') === 'cpu' ? 'cpu' : 'wall',
   mostBytes: 48 << 20,
-  rounds: 7,
+  rounds: Number(option('--rounds') ?? 25),
+  only: option('--cases'),
+  bytes: option('--bytes')?.split(',').map(Number),
+  counts: option('--counts')?.split(',').map(Number),
 });
 const parts: Readonly<Record<string, () => Promise<Row[]>>> = {
   A: lattices,

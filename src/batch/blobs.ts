@@ -24,6 +24,10 @@ export interface HostTensor {
   readonly bytes: Uint8Array;
 }
 
+/** How many bytes a tensor has. */
+export const tensorBytes = ({ dtype, shape }: Pick<HostTensor, 'dtype' | 'shape'>): number =>
+  shape.reduce((n, d) => n * d, byteSize(dtype));
+
 /** The bytes of a reference. Bytes that are not what the reference says fail for good. */
 export const readBlob = checked(
   'readBlob',
@@ -35,7 +39,7 @@ export const readBlob = checked(
       throw new PermanentFailure(
         `${ref.uri}: the data has changed: its SHA-256 is ${got}, and ${ref.sha256} was asked for`,
       );
-    const expected = ref.shape.reduce((n, d) => n * d, byteSize(ref.dtype));
+    const expected = tensorBytes(ref);
     if (bytes.length !== expected)
       throw new PermanentFailure(
         `${ref.uri}: ${bytes.length} bytes, and ${ref.dtype} [${ref.shape.join(', ')}] has ${expected}`,

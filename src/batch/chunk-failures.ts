@@ -2,6 +2,7 @@
 
 import { type DeviceId, ForgeError } from '../index.ts';
 import { BatchOperationError } from './failures.ts';
+import type { DeadLetter } from './transport.ts';
 
 /** The error of an item, in the place of its result. */
 export class Failure {
@@ -29,7 +30,10 @@ export interface FailedItem {
   readonly results: readonly unknown[] | undefined;
 }
 
-const slow = 'Give it more time (timeoutMs), or see why it takes so long.';
+/** What helps when an item fails by itself. */
+export const ownError = "The cause is the operation's own error. onError: 'collect' goes on with the other items.";
+/** What helps when something took longer than it may. */
+export const tooSlow = 'Give it more time (timeoutMs), or see why it takes so long.';
 
 /** The error of a list that is one piece of work for its device, and took too long: which item is to blame is not known. */
 export const listOverdue = (operation: string, size: number, device: DeviceId, ms: number): BatchOperationError =>
@@ -38,7 +42,7 @@ export const listOverdue = (operation: string, size: number, device: DeviceId, m
     message: `${new Overdue(operation, ms).message} for ${size} items on ${device}`,
     where: operation,
     device,
-    fix: slow,
+    fix: tooSlow,
     index: null,
     completed: 0,
     batch: { first: 0, size },
@@ -56,13 +60,23 @@ export function itemFailed(error: unknown, item: FailedItem): BatchOperationErro
     where: operation,
     device: known?.device,
     attempts: known?.attempts,
-    fix: overdue
-      ? slow
-      : (known?.fix ?? "The cause is the operation's own error. onError: 'collect' goes on with the other items."),
+    fix: overdue ? tooSlow : (known?.fix ?? ownError),
     index,
     completed,
     batch: { first: index, size: 1 },
     results,
     cause: error,
   });
+}
+
+/** What is kept of the last attempt at a chunk. */
+export function letterOf(error: unknown, about: Omit<DeadLetter, 'error' | 'code' | 'trace'>): DeadLetter {
+  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+  return { ...about, error: message, code: codeOf(error), trace: stack };
+}
+
+/** The code of an error, whoever made it. */
+export function codeOf(error: unknown): string | null {
+  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : null;
 }

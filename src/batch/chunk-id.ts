@@ -1,9 +1,13 @@
 // What makes a chunk the same as another: job, place, operation, parameters, inputs, code. And which queues a worker serves.
 
 import { checked } from '../base/signatures.ts';
+import { ArgumentError } from '../index.ts';
 import { badArgument, badOption } from './failures.ts';
+import { wired } from './json.ts';
+import { kindOf } from './lists.ts';
 import { batchKinds } from './signatures.ts';
 import {
+  type BlobRef,
   type Capability,
   type ChunkDescriptor,
   type ChunkInput,
@@ -45,6 +49,7 @@ export function describe(
   index: number,
   input: ChunkInput,
 ): ChunkDescriptor {
+  checkInput(index, input);
   const chunk: ChunkDescriptor = {
     jobId: job.id,
     index,
@@ -54,13 +59,14 @@ export function describe(
     params: input.params ?? null,
     bytes: input.bytes ?? 0,
   };
-  const text = jsonOf(chunk);
-  if (text === null)
+  const params = wired(chunk.params, 'params');
+  if ('wrong' in params)
     throw badArgument(
       'submit',
-      `chunk ${index} has params that are not JSON`,
-      'Give plain data: no bigints, no rings.',
+      `chunk ${index} cannot travel as JSON: ${params.wrong}`,
+      'Give plain data: objects, arrays, texts and finite numbers. Arrays of numbers are data, and go by reference (inputs).',
     );
+  const text = JSON.stringify(chunk);
   // Most letters are one byte: only what could be too long is counted.
   const size = text.length > mostDescriptorBytes / 3 ? encoder.encode(text).length : text.length;
   if (size <= mostDescriptorBytes) return chunk;
@@ -71,20 +77,47 @@ export function describe(
   );
 }
 
-/** A value as it travels; null if it cannot. */
-export function jsonOf(value: unknown): string | null {
-  try {
-    return JSON.stringify(value) ?? null;
-  } catch {
-    return null;
-  }
+/** What chunks come from; throws if nothing can come from it. */
+export function checkSource(chunks: unknown): void {
+  const source = chunks as Partial<AsyncIterable<unknown> & Iterable<unknown>> | null | undefined;
+  if (typeof source === 'object' && source !== null)
+    if (typeof source[Symbol.asyncIterator] === 'function' || typeof source[Symbol.iterator] === 'function') return;
+  throw badArgument(
+    'submit',
+    `the chunks are ${kindOf(chunks)}`,
+    'Give an array of { params, inputs }, or something to iterate over.',
+  );
 }
+
+const inputKeys: ReadonlySet<string> = new Set(['inputs', 'params', 'bytes']);
+
+function checkInput(index: number, input: ChunkInput): void {
+  const fix = 'Give { params, inputs, bytes }, or some of these.';
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    throw badArgument('submit', `chunk ${index} is ${kindOf(input)}`, fix);
+  for (const key of Object.keys(input))
+    if (!inputKeys.has(key)) throw badArgument('submit', `chunk ${index} has '${key}', which no chunk has`, fix);
+  const { inputs = [] } = input;
+  if (!Array.isArray(inputs) || !inputs.every(isReference))
+    throw badArgument(
+      'submit',
+      `the inputs of chunk ${index} are not references to data`,
+      'Give what writeBlob() returned: { uri, sha256, dtype, shape }.',
+    );
+}
+
+const isReference = (ref: Partial<BlobRef> | null): boolean =>
+  typeof ref === 'object' &&
+  typeof ref?.uri === 'string' &&
+  typeof ref.sha256 === 'string' &&
+  typeof ref.dtype === 'string' &&
+  Array.isArray(ref.shape);
 
 const namePattern = /^[\w.-]{1,100}$/;
 const capabilityPattern = /^(cpu|gpu:webgpu|gpu:cuda(:>=\d+g)?)$/;
 
 export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: string } {
-  const { op, id = crypto.randomUUID(), attempts, needs, overflow, stragglers } = job;
+  const { op, id = crypto.randomUUID(), attempts, needs, overflow, stragglers, timeoutMs } = job;
   if (typeof op !== 'string' || !namePattern.test(op))
     throw badArgument(
       'submit',
@@ -94,6 +127,8 @@ export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: str
   if (!namePattern.test(id)) throw badOption('submit', 'id', id, 'letters, digits, dots, dashes and underscores');
   if (attempts !== undefined && !(Number.isSafeInteger(attempts) && attempts >= 1))
     throw badOption('submit', 'attempts', attempts, 'a whole number, at least 1');
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
+    throw badOption('submit', 'timeoutMs', timeoutMs, 'a time in ms above 0');
   for (const c of [needs, overflow?.to])
     if (c !== undefined && !capabilityPattern.test(c))
       throw badOption('submit', 'needs', c, "'cpu', 'gpu:webgpu', 'gpu:cuda' or 'gpu:cuda:>=16g'");
@@ -103,6 +138,19 @@ export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: str
     throw badOption('submit', 'stragglers', stragglers, 'a number, at least 1');
   return { ...job, id };
 }
+
+/** A job that is there, submitted with something else under its id. */
+export const jobChanged = (id: string, what: string): ArgumentError =>
+  new ArgumentError({
+    code: 'JOB_CHANGED',
+    message: `submit: job ${id} was submitted before, and ${what}`,
+    fix: 'Give it another id, or remove the old job first: gpuforge jobs remove.',
+    where: 'submit',
+  });
+
+/** Chunks of a cancelled job are gone from the queue: its dead letters alone would never end it. */
+export const retryOfCancelled = (id: string): ArgumentError =>
+  badArgument('retry', `job ${id} was cancelled`, 'Submit it again under its id: it goes on where it was.');
 
 /** Chunks that a worker does at once; throws unless it is one or more. */
 export function checkConcurrency({ concurrency = 1 }: WorkerOptions): number {

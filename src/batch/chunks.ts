@@ -6,12 +6,12 @@
 // chunk's items are run one by one, and the error of the one that fails ends the batch or takes the place of its result. What the
 // batch has in flight when it ends is waited for, and what comes too late is freed.
 
-import { Aborted, ForgeError, OutOfMemory, turnIfDue } from '../index.ts';
+import { promiseOf } from '../base/callbacks.ts';
+import { Aborted, aborted, ForgeError, OutOfMemory, throwIfAborted, turnIfDue } from '../index.ts';
 import { pause } from '../profile/clock.ts';
 import { Failure, itemFailed, Overdue } from './chunk-failures.ts';
 import type { ChunkAttempt, ChunkDone, ChunkOptions, ChunkWork, Outcome } from './chunk-work.ts';
-import { endsWithin } from './ends-within.ts';
-import { aborted } from './failures.ts';
+import { endsWithin, track } from './ends-within.ts';
 
 /** One result per item, in their order, or a BatchOperationError; with `onError: 'collect'` one outcome per item. */
 export function runChunks<T>(work: ChunkWork<T>, options: ChunkOptions): Promise<T[] | Outcome<T>[]> {
@@ -43,6 +43,8 @@ class ChunkRun<T> {
   /** What is to be done, the next last. */
   readonly #ranges: Range[];
   readonly #inFlight = new Set<Promise<void>>();
+  /** Listeners that are told of the progress and have not ended. */
+  readonly #telling = new Set<Promise<void>>();
   readonly #running = new Set<Attempt>();
   #done = 0;
   /** What ends the batch: the failure of an item, or with index -1 an error as it is. */
@@ -69,14 +71,20 @@ class ChunkRun<T> {
           // Another chunk may have ended the batch meanwhile.
           if (!this.#mayStart()) break;
           const running = this.#start(this.#take());
-          if (running) this.#track(running);
+          if (running) track(this.#inFlight, running);
           else break;
         }
-        if (this.#inFlight.size > 0) await this.#anyOf(signal);
-        if (this.#end && this.#inFlight.size === 0) throw this.#endError(this.#end.error, this.#end.index);
+        if (this.#inFlight.size > 0) await this.#anyOf(this.#inFlight, signal);
+        if (this.#end && this.#inFlight.size === 0 && this.#ranges.length === 0)
+          throw this.#endError(this.#end.error, this.#end.index);
         if (this.#done === total) break;
         await clock.turn();
-        if (signal?.aborted) throw aborted(operation, signal);
+        throwIfAborted(signal, operation);
+      }
+      while (this.#telling.size > 0) {
+        await this.#anyOf(this.#telling, signal);
+        throwIfAborted(signal, operation);
+        if (this.#end) throw this.#endError(this.#end.error, this.#end.index);
       }
       // Loops of short batches let timers and signals have their turn too.
       const due = turnIfDue(performance.now());
@@ -92,12 +100,12 @@ class ChunkRun<T> {
   }
 
   #mayStart(): boolean {
-    return !this.#end && this.#ranges.length > 0 && this.#inFlight.size < (this.#work.concurrency ?? 1);
+    return this.#ranges.length > 0 && this.#inFlight.size < (this.#work.concurrency ?? 1);
   }
 
-  /** Until something that is in flight has ended, or the caller has given up. */
-  async #anyOf(signal: AbortSignal | undefined): Promise<void> {
-    const any = this.#inFlight.size === 1 ? [...this.#inFlight][0]! : Promise.race(this.#inFlight);
+  /** Until something of these has ended, or the caller has given up. */
+  async #anyOf(waited: ReadonlySet<Promise<void>>, signal: AbortSignal | undefined): Promise<void> {
+    const any = waited.size === 1 ? [...waited][0]! : Promise.race(waited);
     if (!signal || this.#work.concurrency === undefined) return any;
     if (signal.aborted) return;
     let stop = (): void => {};
@@ -110,11 +118,6 @@ class ChunkRun<T> {
     } finally {
       signal.removeEventListener('abort', stop);
     }
-  }
-
-  #track(running: Promise<void>): void {
-    const tracked = running.finally(() => this.#inFlight.delete(tracked));
-    this.#inFlight.add(tracked);
   }
 
   #take(): Chunk {
@@ -207,6 +210,7 @@ class ChunkRun<T> {
     }
     stats.failed(operation);
     const again = (most: number, n: number): void => {
+      if (!this.#isWanted(at)) return;
       this.#work.retried?.(error);
       this.#ranges.push({ at, end: at + size, most, tries: n });
     };
@@ -240,17 +244,26 @@ class ChunkRun<T> {
     return this.#work.indexOf?.(at) ?? at;
   }
 
-  /** Of several failures the one of the first item counts. */
+  /** Of several failures the one of the first item counts: what comes after it is not begun, what comes before it is run to its end. */
   #ended(error: unknown, index: number): void {
     if (!this.#end || index < this.#end.index) this.#end = { error, index };
+    const wanted = this.#ranges.filter((r) => this.#isWanted(r.at));
+    this.#ranges.splice(0, this.#ranges.length, ...wanted);
   }
 
-  /** What a listener throws is nobody's but the caller's: no item failed, and nothing is tried again for it. */
+  /** After a failure only what comes before it, where results are kept. */
+  #isWanted(at: number): boolean {
+    return !this.#end || (this.#work.keeps === true && at < this.#end.index);
+  }
+
+  /** What a listener throws, or its promise fails with, is the caller's: no item failed, and nothing is tried again for it. */
   #progress(): void {
+    const failed = (error: unknown): void => this.#ended(error, -1);
     try {
-      this.#options.onProgress?.(this.#done, this.#work.total);
+      const telling = promiseOf(this.#options.onProgress?.(this.#done, this.#work.total))?.then(() => {}, failed);
+      if (telling) track(this.#telling, telling);
     } catch (error) {
-      this.#ended(error, -1);
+      failed(error);
     }
   }
 

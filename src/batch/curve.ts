@@ -62,6 +62,10 @@ export async function measureCurve(
   return { best, curve, device };
 }
 
+/** The largest size that was measured may be the best only because nobody went on: that says nothing about larger ones. */
+const tells = ({ best, curve }: SizeCurve, maximum: number): boolean =>
+  maximum <= (curve.at(-1)?.size ?? 0) || curve.some((p) => p.size > best);
+
 const remembered = new Map<string, SizeCurve>();
 
 /** Curves by device and operation. What cannot be read or written is measured again. */
@@ -73,7 +77,13 @@ export class CurveStore {
     this.#folder = folder;
   }
 
-  async get(key: string): Promise<SizeCurve | null> {
+  /** A curve that says which size up to the maximum is best; null if none does. */
+  async get(key: string, maximum: number): Promise<SizeCurve | null> {
+    const curve = await this.#any(key);
+    return curve && tells(curve, maximum) ? curve : null;
+  }
+
+  async #any(key: string): Promise<SizeCurve | null> {
     const known = remembered.get(key);
     if (known || this.#folder === null) return known ?? null;
     try {

@@ -1,10 +1,12 @@
 // Waits for work that may never end.
 
+import { timer } from '../base/timer.ts';
+
 type After = (ms: number, then: () => void) => () => void;
 
 const byTimer: After = (ms, then) => {
-  const timer = setTimeout(then, ms);
-  return () => clearTimeout(timer);
+  const set = timer(ms, then);
+  return () => clearTimeout(set);
 };
 
 /** Whether work ends within a time; fails as the work does. Nobody hears of what becomes of it later. */
@@ -24,4 +26,10 @@ export function endsWithin(ms: number, work: Promise<unknown>, after: After = by
       },
     );
   });
+}
+
+/** A promise is in a set until it has ended. */
+export function track(set: Set<Promise<void>>, running: Promise<void>): void {
+  const tracked = running.finally(() => set.delete(tracked));
+  set.add(tracked);
 }

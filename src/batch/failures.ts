@@ -1,6 +1,6 @@
-// What ends a batch: the error of an item, a list that does not fit, and the caller's signal.
+// What ends a batch: the error of an item, or a list that does not fit.
 
-import { Aborted, ArgumentError, type ErrorInfo, ForgeError } from '../index.ts';
+import { ArgumentError, type ErrorInfo, ForgeError } from '../index.ts';
 
 export interface BatchErrorInfo extends ErrorInfo {
   /** The item that failed, counted from 0; null if it was the call as a whole. */
@@ -47,15 +47,3 @@ export const badOption = (where: string, key: string, value: unknown, must: stri
     fix: `Use ${must}, or leave it out.`,
     where,
   });
-
-export const aborted = (operation: string, signal: AbortSignal | undefined): Aborted =>
-  new Aborted({
-    message: `${operation}: aborted by the caller`,
-    where: operation,
-    fix: 'Nothing is left behind; call again when it is wanted.',
-    cause: signal?.reason,
-  });
-
-export function throwIfAborted(signal: AbortSignal | undefined, operation: string): void {
-  if (signal?.aborted) throw aborted(operation, signal);
-}

@@ -3,10 +3,9 @@
 // Functions of tensors and lattices enqueue work, so all of a batch are called before the first result is awaited. Plain functions are
 // called one after the other: calling them at once would make nothing faster.
 
-import { type Maybe, Tensor } from '../index.ts';
+import { aborted, type Maybe, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkAttempt, ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
-import { aborted } from './failures.ts';
 import type { Pressure } from './memory-size.ts';
 import type { BatchStatistics } from './stats.ts';
 

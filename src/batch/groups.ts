@@ -4,6 +4,7 @@
 // recorded launch on devices that record): every item keeps the kernels it has alone, so that results are the same bits for
 // any size of chunk. Stacking them into one tensor would not do that: the order of a sum follows from the number of rows.
 
+import { promiseOf } from '../base/callbacks.ts';
 import { ArgumentError, type Runtime, Tensor } from '../index.ts';
 import { type Group, GroupCache, groupsOf } from './fused.ts';
 import type { BatchOp, OpName, TensorOp } from './ops.ts';
@@ -81,7 +82,7 @@ export class Groups {
 
 const notATensor = (result: unknown): ArgumentError =>
   new ArgumentError({
-    message: `processBatch: the operation returned ${result instanceof Promise ? 'a promise' : typeof result}, not a tensor`,
+    message: `processBatch: the operation returned ${promiseOf(result) ? 'a promise' : typeof result}, not a tensor`,
     where: 'processBatch',
     fix: 'Return a tensor. Operations are lazy and need no await.',
   });

@@ -1,17 +1,18 @@
-// A short list of tensors of one kind, as a single chunk: what most calls are.
+// A list of tensors of one kind that is a single chunk: what most calls are.
 //
 // It is enqueued when it is called, and costs little more than the compiled groups themselves: there are no sizes to choose, no
 // memory to ask about and no order to restore. What goes wrong is left to the loop of chunks (list-run.ts), which runs the list
 // again in the time that is left and names the item that fails. A list that takes too long is run again in halves, once its device is
 // done with it: that does things in order, and smaller pieces would only wait behind it. It has as long again for that.
 
-import { type Runtime, Tensor, turnIfDue } from '../index.ts';
+import { type Runtime, Tensor } from '../index.ts';
 import { listOverdue } from './chunk-failures.ts';
 import { endsWithin } from './ends-within.ts';
 import { fusedOf, type Operands } from './fused.ts';
-import { type ListCall, type ListSettings, MiB, smallBytes } from './list-call.ts';
+import { type ListCall, type ListSettings, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
-import { type BatchResult, reported } from './list-report.ts';
+import { fitsAtOnce, takenBy } from './list-plan.ts';
+import { afterTelling, type BatchReport, type BatchResult, inTurn, itemSize, reported } from './list-report.ts';
 import { isFreeWithin, spun, told, type Until } from './until.ts';
 
 /** A list that is enqueued. */
@@ -37,9 +38,15 @@ export function runAtOnce<R>(
   const { first, uniform } = op;
   if (!uniform || call.out !== 'tensors' || call.signal || settings.device !== undefined) return null;
   if (!(first[0] instanceof Tensor) || first.length > settings.maxBatchSize) return null;
-  if (first.length * op.bytesOf(0) > smallBytes) return null;
+  // Elsewhere large lists are cut, so that one chunk computes while another travels.
+  if (fusedOf(runtime).host ? !fitsAtOnce(runtime, op, settings) : first.length * op.bytesOf(0) > smallBytes)
+    return null;
   const enqueued = enqueue(runtime, op, settings);
-  return enqueued ? finished(runtime, enqueued, op, settings, call, again) : again({});
+  if (!enqueued) return again({});
+  // Where everything is done when it is called, no function waits for it.
+  return enqueued.until
+    ? later(runtime, enqueued, enqueued.until, op, settings, call, again)
+    : ended<R>(enqueued, reportOf(runtime, enqueued, op, settings), op, settings, call);
 }
 
 function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): Enqueued | null {
@@ -57,40 +64,44 @@ function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): 
   }
 }
 
-async function finished<R>(
-  runtime: Runtime,
-  { made, launches, until, start }: Enqueued,
-  op: ListOp,
-  settings: ListSettings,
-  { onProgress }: ListCall,
-  again: Again<R>,
-): Promise<BatchResult<R>> {
-  const { clock, stats, mbPerItem, timeoutMs } = settings;
-  const items = made.length;
-  // Asked for while it is known to be there.
-  const device = made[0]!.device!;
-  let inTime = true;
-  // Everything but the time is written down while the device works.
-  const report = {
-    items,
+type Report = { -readonly [K in keyof BatchReport]: BatchReport[K] };
+
+/** Everything but the time. */
+function reportOf(runtime: Runtime, { made, launches }: Enqueued, op: ListOp, { mbPerItem }: ListSettings): Report {
+  return {
+    items: made.length,
     groups: 1,
     launches,
-    device,
+    // Asked for while it is known to be there.
+    device: made[0]!.device!,
     moved: none,
     ms: 0,
     perItemMs: 0,
     retries: 0,
-    memory: 'known' as const,
-    mbPerItem:
-      mbPerItem === undefined
-        ? { mb: op.bytesOf(0) / MiB, source: 'planned' as const }
-        : { mb: mbPerItem, source: 'declared' as const },
+    memory: 'known',
+    mbPerItem: itemSize(mbPerItem, takenBy(runtime, op, 0)),
   };
-  const result = reported<R>(made, report);
+}
+
+async function later<R>(
+  runtime: Runtime,
+  enqueued: Enqueued,
+  until: Until,
+  op: ListOp,
+  settings: ListSettings,
+  call: ListCall,
+  again: Again<R>,
+): Promise<BatchResult<R>> {
+  const { made, start } = enqueued;
+  const { clock, stats, timeoutMs } = settings;
+  // Written down while the device works.
+  const report = reportOf(runtime, enqueued, op, settings);
+  const { items, device } = report;
+  let inTime = true;
   try {
     // Whoever started several batches at once has started the others after this.
     await undefined;
-    if (until && !spun(until)) inTime = await endsWithin(timeoutMs, told(until), (ms, then) => clock.after(ms, then));
+    if (!spun(until)) inTime = await endsWithin(timeoutMs, told(until), (ms, then) => clock.after(ms, then));
   } catch {
     free(made);
     return again({ timeoutMs: Math.max(1, timeoutMs - (clock.now() - start)) });
@@ -102,20 +113,31 @@ async function finished<R>(
       return again({ maxBatchSize: Math.ceil(items / 2) });
     throw listOverdue(op.name, items, device, timeoutMs);
   }
-  const ms = clock.now() - start;
-  report.ms = ms;
-  report.perItemMs = ms / items;
-  stats.done(op.name, items, ms);
-  try {
-    onProgress?.(items, items);
-  } catch (error) {
-    free(made);
-    throw error;
-  }
-  // Loops of short batches let timers and signals have their turn too.
-  const due = turnIfDue(performance.now());
-  if (due) await due;
-  return result;
+  return ended<R>(enqueued, report, op, settings, call);
+}
+
+/** Counts what is done, and tells of it. */
+function ended<R>(
+  { made, start }: Enqueued,
+  report: Report,
+  op: ListOp,
+  { clock, stats }: ListSettings,
+  { onProgress }: ListCall,
+): Promise<BatchResult<R>> {
+  const { items } = report;
+  const now = clock.now();
+  report.ms = now - start;
+  report.perItemMs = report.ms / items;
+  stats.done(op.name, items, report.ms);
+  const result = reported<R>(made, report);
+  if (!onProgress) return inTurn(clock, now, result);
+  return afterTelling(
+    () => onProgress(items, items),
+    () => free(made),
+    clock,
+    now,
+    result,
+  );
 }
 
 const none: readonly never[] = [];

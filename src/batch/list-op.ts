@@ -3,7 +3,7 @@
 
 import { type Maybe, type OperationType, type Runtime, type Shape, Tensor, type TypedArray } from '../index.ts';
 import { badArgument } from './failures.ts';
-import type { ItemOp } from './fused.ts';
+import { type ItemOp, open } from './fused.ts';
 import { dtypeOf, type Item } from './lists.ts';
 import { readThrough } from './packing.ts';
 import { type Padding, paddedLengths, wasteOf } from './padding.ts';
@@ -14,9 +14,9 @@ export interface ArraysCall {
   /** Every device computes when it is called: nothing has to be awaited. */
   readonly host: boolean;
   /** Runs something as part of the attempt. */
-  readonly run: <T>(body: () => T) => T;
+  run<T>(body: () => T): T;
   /** Told of each result when it was read: its device is known then. */
-  readonly ran: (result: Tensor) => void;
+  ran(result: Tensor): void;
 }
 
 /** Tells of a tensor that is disposed of when the result was read. */
@@ -37,17 +37,17 @@ export function computed(
 
 /** Where everything is done when it is called: no promise is made for it. */
 function computedNow(
-  { run, ran }: ArraysCall,
+  call: ArraysCall,
   body: (own: Own) => Tensor,
   unpacked: (data: TypedArray) => TypedArray[],
 ): TypedArray[] {
   const tensors: Tensor[] = [];
   try {
-    return run(() => {
+    return call.run(() => {
       const result = owning(tensors)(body(owning(tensors)));
       // A single result is the array that was read.
       const made = unpacked(result.dataSync() as TypedArray);
-      ran(result);
+      call.ran(result);
       return made;
     });
   } finally {
@@ -56,22 +56,49 @@ function computedNow(
 }
 
 async function computedLater(
-  { runtime, run, ran }: ArraysCall,
+  call: ArraysCall,
   items: number,
   body: (own: Own) => Tensor,
   unpacked: (data: TypedArray) => TypedArray[],
 ): Promise<TypedArray[]> {
   const tensors: Tensor[] = [];
   try {
-    return await run(async () => {
+    return await call.run(async () => {
       const result = owning(tensors)(body(owning(tensors)));
       const made =
-        items === 1 ? unpacked((await result.data()) as TypedArray) : await readThrough(runtime, result, unpacked);
-      ran(result);
+        items === 1 ? unpacked((await result.data()) as TypedArray) : await readThrough(call.runtime, result, unpacked);
+      call.ran(result);
       return made;
     });
   } finally {
     for (const t of tensors) t.dispose();
+  }
+}
+
+/**
+ * One item where everything is done when it is called: what a loop over the items would do, and no more. `second` is what it is
+ * combined with, if it is. The caller makes it part of an attempt, for all items at once.
+ */
+export function computedAlone(
+  call: ArraysCall,
+  first: TypedArray,
+  second: TypedArray | null,
+  shapes: readonly [Shape, Shape] | null,
+  item: ItemOp,
+): TypedArray {
+  const { runtime } = call;
+  const x = runtime.tensor(first, shapes?.[0]) as Tensor;
+  let [y, made]: [Tensor, Tensor | null] = [x, null];
+  try {
+    if (second) y = runtime.tensor(second, shapes?.[1]) as Tensor;
+    made = item.run(x, y, open);
+    const data = made.dataSync() as TypedArray;
+    call.ran(made);
+    return data;
+  } finally {
+    made?.dispose();
+    if (y !== x) y.dispose();
+    x.dispose();
   }
 }
 
@@ -97,11 +124,15 @@ export interface ListOp {
   keyOf(index: number): string;
   /** Bytes of inputs and results of one item. */
   bytesOf(index: number): number;
+  /** Bytes of the copies of one tensor item, where items are stacked. */
+  stackedBytesOf?(index: number): number;
   /** Elements of its first operand, and the shape of its result. */
   elementsOf(index: number): number;
   shapeOf(index: number): Shape;
   /** Host arrays: the items at these positions in one go. */
   arrays(call: ArraysCall, at: readonly number[]): Maybe<TypedArray[]>;
+  /** The same for a single one, where everything is done when it is called. */
+  alone(call: ArraysCall, index: number): TypedArray;
   /** The operands of a tensor item; `second` is the same object for all where it is shared. */
   readonly first: readonly Item[];
   readonly second: readonly Item[] | Item | undefined;
@@ -126,13 +157,23 @@ export function groupLengths(where: string, data: readonly Item[], pad: Padding 
 /** The longest of a group. */
 export const strideOf = (arrays: readonly TypedArray[]): number => arrays.reduce((n, a) => Math.max(n, a.length), 0);
 
-export const sameShape = (data: readonly Item[]): Pick<ListOp, 'elementsOf' | 'shapeOf'> => ({
-  elementsOf: (i) => lengthOf(data[i]!),
-  shapeOf: (i) => {
-    const item = data[i]!;
+/** Of operations whose results have the shape of their items. */
+export class SameShape implements Pick<ListOp, 'first' | 'elementsOf' | 'shapeOf'> {
+  readonly first: readonly Item[];
+
+  constructor(data: readonly Item[]) {
+    this.first = data;
+  }
+
+  elementsOf(i: number): number {
+    return lengthOf(this.first[i]!);
+  }
+
+  shapeOf(i: number): Shape {
+    const item = this.first[i]!;
     return item instanceof Tensor ? item.shape : [item.length];
-  },
-});
+  }
+}
 
 export function checkDTypes(where: string, items: readonly Item[]): void {
   const [first] = items;
@@ -147,3 +188,6 @@ export function checkDTypes(where: string, items: readonly Item[]): void {
 export const lengthOf = (item: Item): number => (item instanceof Tensor ? item.size : item.length);
 export const sizeOf = (item: Item): number => (item instanceof Tensor ? item.nbytes : item.byteLength);
 export const elementBytes = (item: Item): number => (lengthOf(item) === 0 ? 4 : sizeOf(item) / lengthOf(item));
+/** Bytes of an item, filled up to so many elements if it is. */
+export const paddedSize = (item: Item, length: number | undefined): number =>
+  length === undefined ? sizeOf(item) : length * elementBytes(item);

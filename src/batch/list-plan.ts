@@ -4,6 +4,7 @@ import { type DeviceId, type Runtime, Tensor } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import type { Sizes } from './chunk-work.ts';
+import { fusedOf } from './fused.ts';
 import { type ListSettings, MiB, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
 import { Pressure, sizeFor } from './memory-size.ts';
@@ -30,8 +31,9 @@ export function planOf(
   settings: ListSettings,
   groups: readonly (readonly number[])[] | null,
 ): ListPlan {
-  const kinds = groups?.map((g) => ({ bytes: op.bytesOf(g[0]!), count: g.length }));
-  const sizes = kinds ?? [{ bytes: op.bytesOf(0), count: op.first.length }];
+  const bytesOf = (index: number): number => takenBy(runtime, op, index);
+  const kinds = groups?.map((g) => ({ bytes: bytesOf(g[0]!), count: g.length }));
+  const sizes = kinds ?? [{ bytes: bytesOf(0), count: op.first.length }];
   const bytes = sizes.reduce((sum, s) => sum + s.bytes * s.count, 0);
   const most = sizes.reduce((largest, s) => Math.max(largest, s.bytes), 0);
   const itemMb = settings.mbPerItem ?? most / MiB;
@@ -56,6 +58,20 @@ export function planOf(
     failed: (size: number): void => void learned.failed(size),
   };
   return { device, sizer, pressure, itemMb, memory: availableMb === null ? 'assumed' : 'known' };
+}
+
+/** What an item takes on its device: itself, its result, and the copies of both where they are stacked. */
+export function takenBy(runtime: Runtime, op: ListOp, index: number): number {
+  const stacked = op.first[0] instanceof Tensor && fusedOf(runtime).stacks(op.item);
+  return op.bytesOf(index) + (stacked ? (op.stackedBytesOf?.(index) ?? 0) : 0);
+}
+
+/** Whether a list of one kind is a single chunk that need not wait: small ones are, for the others memory is asked. */
+export function fitsAtOnce(runtime: Runtime, op: ListOp, settings: ListSettings): boolean {
+  const count = op.first.length;
+  if (count * takenBy(runtime, op, 0) <= smallBytes) return true;
+  const { sizer, pressure, memory } = planOf(runtime, op, settings, null);
+  return memory === 'known' && !pressure!.isShort() && sizer.next(count) === count;
 }
 
 /** Where the router would run one item of a large list. */

@@ -1,6 +1,9 @@
 // What a call of an operation on a list tells of itself.
 
-import type { DeviceId } from '../index.ts';
+import { promiseOf } from '../base/callbacks.ts';
+import { type DeviceId, turnIfDue } from '../index.ts';
+import { type Clock, systemClock } from '../profile/clock.ts';
+import { MiB } from './list-call.ts';
 
 export interface BatchReport {
   readonly items: number;
@@ -25,6 +28,10 @@ export interface BatchReport {
   readonly mbPerItem: { readonly mb: number; readonly source: 'declared' | 'planned' | 'measured' | 'default' };
 }
 
+/** What an item takes: as the caller says, else its operands and result. */
+export const itemSize = (declaredMb: number | undefined, bytes: number): BatchReport['mbPerItem'] =>
+  declaredMb === undefined ? { mb: bytes / MiB, source: 'planned' } : { mb: declaredMb, source: 'declared' };
+
 /** The results in order, with the report of the call. */
 export interface BatchResult<T> extends ReadonlyArray<T> {
   readonly report: BatchReport;
@@ -33,6 +40,35 @@ export interface BatchResult<T> extends ReadonlyArray<T> {
 /** Results with their report, which is not one of them. */
 export const reported = <T>(results: readonly unknown[], report: BatchReport): BatchResult<T> =>
   Object.defineProperty(results, 'report', { value: report }) as unknown as BatchResult<T>;
+
+/** A result that is there, at this time: loops of short batches let timers and signals have their turn too. */
+export function inTurn<R>(clock: Clock, now: number, result: R): Promise<R> {
+  const due = turnIfDue(clock === systemClock ? now : performance.now());
+  return due ? due.then(() => result) : Promise.resolve(result);
+}
+
+/**
+ * Tells of a call that is done, then gives its result in turn. What the listener throws, or its promise fails with, ends the call
+ * instead: `free` lets go of what was made.
+ */
+export function afterTelling<R>(
+  tell: () => unknown,
+  free: () => void,
+  clock: Clock,
+  now: number,
+  result: R,
+): Promise<R> {
+  const ended = (error: unknown): Promise<never> => {
+    free();
+    return Promise.reject(error);
+  };
+  try {
+    const telling = promiseOf(tell());
+    return telling ? telling.then(() => result, ended) : inTurn(clock, now, result);
+  } catch (error) {
+    return ended(error);
+  }
+}
 
 /** Of an empty list. */
 export const nothing: BatchReport = {

@@ -4,16 +4,15 @@
 // one array; tensors are run in compiled groups. Trying again, and another device, are the runtime's business (`rt.attempt`);
 // smaller chunks are the loop's.
 
-import { type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray } from '../index.ts';
+import { aborted, type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray, throwIfAborted } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import { runChunks } from './chunks.ts';
-import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
 import type { ListCall, ListSettings } from './list-call.ts';
-import { each, partsOf, runOnHost } from './list-host.ts';
+import { computeGroup, runOnHost } from './list-host.ts';
 import { runAtOnce } from './list-once.ts';
-import type { ListOp } from './list-op.ts';
+import type { ArraysCall, ListOp } from './list-op.ts';
 import { type ListPlan, planOf } from './list-plan.ts';
 import { type BatchReport, type BatchResult, reported } from './list-report.ts';
 import { groupBy, type Item, positions } from './lists.ts';
@@ -121,7 +120,9 @@ class ListRun implements ChunkWork<Item> {
   run(at: number, size: number): Maybe<ChunkDone<Item>> {
     const start = this.clock.now();
     const told = (value: Item[]): ChunkDone<Item> => ({ value, ms: this.clock.now() - start });
-    if (this.#device !== undefined) {
+    // Where there is nothing but the CPU no chunk can go anywhere else, and following all its tensors takes as long as short items do.
+    const anywhere = this.#settings.device === undefined && fusedOf(this.#runtime).host;
+    if (this.#device !== undefined && !anywhere) {
       const done = this.#attempts(at, size, this.#device);
       return done instanceof Promise ? done.then(told) : told(done);
     }
@@ -192,17 +193,21 @@ class ListRun implements ChunkWork<Item> {
       };
       // Work of the CPU may move to a GPU, which is not read at once.
       const call = { runtime: this.#runtime, host: fusedOf(this.#runtime).host, run, ran };
-      const large = this.#mapped && this.#op.bytesOf(at[0]!) >= apartBytes;
-      const parts = large ? at.map((i) => [i]) : partsOf(this.#op, at, this.#host);
-      const one = (part: readonly number[]): Maybe<TypedArray[]> => this.#op.arrays(call, part);
-      const arrays = large ? (joined(parts.map(one)) as Promise<TypedArray[]>) : each(parts, one);
-      this.#launches += parts.length;
+      const apart = this.#mapped && this.#op.bytesOf(at[0]!) >= apartBytes;
+      const { parts, arrays } = apart ? this.#apart(call, at) : computeGroup(this.#op, call, at, this.#host);
+      this.#launches += parts;
       if (this.#call.out === 'arrays') return arrays;
       const up = (list: readonly TypedArray[]): Tensor[] => this.#uploaded(list, at, run);
       return arrays instanceof Promise ? arrays.then(up) : up(arrays);
     }
     const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
     return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
+  }
+
+  /** Each by itself, and all on their way at once. */
+  #apart(call: ArraysCall, at: readonly number[]): { readonly parts: number; readonly arrays: Promise<TypedArray[]> } {
+    const arrays = joined(at.map((i) => this.#op.arrays(call, [i]))) as Promise<TypedArray[]>;
+    return { parts: at.length, arrays };
   }
 
   #tensors(at: readonly number[], first: readonly Tensor[], second: readonly Tensor[] | Tensor): Tensor[] {

@@ -24,7 +24,15 @@ export const dtypeOf = (array: TypedArray): DType | undefined => arrayTypes.get(
 export const isArray = (v: unknown): v is TypedArray => ArrayBuffer.isView(v) && !(v instanceof DataView);
 
 export const kindOf = (v: unknown): string =>
-  v instanceof Tensor ? `a tensor ${v.dtype}` : isArray(v) ? v.constructor.name : v === null ? 'null' : typeof v;
+  v instanceof Tensor
+    ? `a tensor ${v.dtype}`
+    : isArray(v)
+      ? v.constructor.name
+      : v === null
+        ? 'null'
+        : Array.isArray(v)
+          ? 'a plain array'
+          : typeof v;
 
 /** Throws unless all are typed arrays of one class, or tensors of the runtime. */
 export function checkItems(op: string, items: readonly unknown[], runtime: Runtime | undefined, what = 'item'): void {
@@ -66,7 +74,11 @@ function unlike(op: string, items: readonly unknown[], index: number, what: stri
   const item = items[index];
   const kind = kindOf(item);
   if (!(item instanceof Tensor || isArray(item)))
-    return badArgument(op, `${what} ${index} is ${kind}`, 'Give typed arrays or tensors.');
+    return badArgument(
+      op,
+      `${what} ${index} is ${kind}`,
+      'Give typed arrays, such as Float32Array.from(list), or tensors.',
+    );
   const message = `${what} ${index} is ${kind}, item 0 is ${kindOf(items[0])}`;
   return badList(op, 'MIXED_KINDS', index, message, 'Run items of each kind in a call of their own.');
 }

@@ -3,7 +3,8 @@
 // The first result of a chunk counts; a second one is discarded and counted.
 
 import { checkMethods } from '../base/signatures.ts';
-import { aborted } from './failures.ts';
+import { aborted } from '../index.ts';
+import { chunkIdOf, chunkText, jobChanged, retryOfCancelled } from './chunk-id.ts';
 import { batchKinds, jobSignatures } from './signatures.ts';
 import { mostTimes, straggleMs } from './stragglers.ts';
 import type {
@@ -20,6 +21,8 @@ export interface Waiting {
   readonly chunk: ChunkDescriptor;
   readonly job: LocalJob;
   attempt: number;
+  /** Workers that cannot do it. */
+  readonly refused?: ReadonlySet<object> | undefined;
 }
 
 /** A chunk that a worker runs. */
@@ -36,10 +39,13 @@ export class LocalJob implements JobHandle {
   readonly #createdAt = Date.now();
   readonly #results = new Map<number, ChunkResult>();
   readonly #dead = new Map<number, { readonly letter: DeadLetter; readonly waiting: Waiting }>();
-  readonly #accepted = new Set<number>();
+  /** What was submitted: the chunk, or its id once it was run. */
+  readonly #accepted = new Map<number, ChunkDescriptor | string>();
   readonly #running = new Set<Run>();
   readonly #times: number[] = [];
-  readonly #stop = new AbortController();
+  /** Chunks that failed, and wait for their next attempt. */
+  readonly #pausing = new Set<number>();
+  #stop = new AbortController();
   readonly #requeue: (list: readonly Waiting[]) => void;
   readonly #forget: () => void;
   #total: number | null = null;
@@ -62,11 +68,33 @@ export class LocalJob implements JobHandle {
     return this.#stop.signal.aborted;
   }
 
-  /** False for a chunk that was submitted before. */
-  accepts({ index }: ChunkDescriptor): boolean {
-    if (this.#accepted.has(index)) return false;
-    this.#accepted.add(index);
-    return true;
+  /** False for a chunk that was submitted before; throws if another one was. */
+  async accepts(chunk: ChunkDescriptor): Promise<boolean> {
+    const { index } = chunk;
+    const known = this.#accepted.get(index);
+    if (known === undefined) {
+      this.#accepted.set(index, chunk);
+      return true;
+    }
+    const same = typeof known === 'string' ? known === (await chunkIdOf(chunk)) : chunkText(known) === chunkText(chunk);
+    if (!same) throw jobChanged(this.id, `chunk ${index} was another one`);
+    return false;
+  }
+
+  /** Goes on after it was cancelled: what neither is done nor runs may be submitted again. */
+  resume(): void {
+    if (!this.cancelled) return;
+    this.#stop = new AbortController();
+    const running = new Set([...this.#running].map((r) => r.waiting.chunk.index));
+    for (const index of [...this.#accepted.keys()])
+      if (![this.#results, this.#dead, running, this.#pausing].some((there) => there.has(index)))
+        this.#accepted.delete(index);
+  }
+
+  /** A chunk waits for its next attempt; what ends that. */
+  pausing({ index }: ChunkDescriptor): () => void {
+    this.#pausing.add(index);
+    return () => void this.#pausing.delete(index);
   }
 
   submittedAll(total: number): void {
@@ -95,8 +123,9 @@ export class LocalJob implements JobHandle {
   }
 
   began(waiting: Waiting, by: object): Run {
-    // Only chunks that may be done elsewhere are stopped by themselves.
-    const stop = this.descriptor.stragglers === undefined ? this.#stop : new AbortController();
+    // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
+    const { stragglers, timeoutMs } = this.descriptor;
+    const stop = stragglers === undefined && timeoutMs === undefined ? this.#stop : new AbortController();
     const run = { waiting, by, start: performance.now(), stop };
     this.#running.add(run);
     if (this.cancelled) run.stop.abort();
@@ -113,9 +142,10 @@ export class LocalJob implements JobHandle {
   }
 
   /** False if there is a result already. */
-  commit(run: Run, result: ChunkResult): boolean {
+  commit(run: Run, chunkId: string, result: ChunkResult): boolean {
     const { index } = run.waiting.chunk;
     this.#running.delete(run);
+    this.#accepted.set(index, chunkId);
     if (this.#results.has(index)) {
       this.#duplicates++;
       return false;
@@ -132,11 +162,8 @@ export class LocalJob implements JobHandle {
     return [...this.#running].filter((r) => r.waiting.chunk.index === waiting.chunk.index);
   }
 
-  died(waiting: Waiting, error: unknown): void {
-    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: '' };
-    const { index } = waiting.chunk;
-    const letter = { index, error: message, trace: stack ?? '', attempts: waiting.attempt };
-    this.#dead.set(index, { letter, waiting });
+  died(waiting: Waiting, letter: DeadLetter): void {
+    this.#dead.set(letter.index, { letter, waiting });
     this.#tell();
   }
 
@@ -172,6 +199,7 @@ export class LocalJob implements JobHandle {
   }
 
   async retry(): Promise<number> {
+    if (this.cancelled) throw retryOfCancelled(this.id);
     const again = [...this.#dead.values()].map(({ waiting }) => ({ ...waiting, attempt: 1 }));
     this.#dead.clear();
     this.#requeue(again);

@@ -3,28 +3,25 @@
 // Completed, dead and cancelled jobs stay until the transport closes, with their results.
 
 import { checked, checkMethods } from '../base/signatures.ts';
+import { ArgumentError } from '../index.ts';
 import { pause, systemClock } from '../profile/clock.ts';
-import { checkConcurrency, checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
-import { endsWithin } from './ends-within.ts';
+import { checkConcurrency, checkJob, checkSource, describe, jobChanged, serves } from './chunk-id.ts';
 import { badArgument } from './failures.ts';
 import { LocalJob, type Waiting } from './local-job.ts';
-import { batchKinds, transportSignatures, workerSignatures } from './signatures.ts';
+import { LocalWorker } from './local-worker.ts';
+import { batchKinds, transportSignatures } from './signatures.ts';
 import {
   type Capability,
   type ChunkHandler,
   type ChunkInput,
-  closeMs,
-  defaultAttempts,
   type JobDescriptor,
   type JobHandle,
   type JobStatus,
   mostWaiting,
-  PermanentFailure,
   type Transport,
   type WorkerCaps,
   type WorkerHandle,
   type WorkerOptions,
-  type WorkerStats,
 } from './transport.ts';
 
 /** How often idle workers look for stragglers, in ms. */
@@ -57,6 +54,7 @@ class LocalTransport implements Transport {
   async submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
     this.#check('submit');
     const checked = checkJob(job);
+    checkSource(chunks);
     const known = this.#jobs.get(checked.id);
     const record =
       known ??
@@ -65,13 +63,14 @@ class LocalTransport implements Transport {
         (list) => this.#requeue(list),
         () => this.#jobs.delete(checked.id),
       );
+    if (known) this.#again(known, checked);
     this.#jobs.set(checked.id, record);
     const queue = this.#queue(checked.needs ?? 'cpu');
     let index = 0;
     try {
       for await (const input of chunks) {
         const chunk = describe(checked, index++, input);
-        if (!record.accepts(chunk)) continue;
+        if (!(await record.accepts(chunk))) continue;
         while (queue.length >= mostWaiting && !record.cancelled) await pause(systemClock, 5);
         // Closing cancels: a source that never ends is left here.
         if (record.cancelled) return record;
@@ -79,8 +78,9 @@ class LocalTransport implements Transport {
         this.#wake();
       }
     } catch (error) {
-      // Half a job would never end.
-      await record.cancel();
+      // Half a job would never end, and one whose id nobody knows is of no use; one that is there already is not touched.
+      if (!(error instanceof ArgumentError && error.code === 'JOB_CHANGED'))
+        await (job.id === undefined ? record.remove() : record.cancel());
       throw error;
     }
     record.submittedAll(index);
@@ -91,8 +91,11 @@ class LocalTransport implements Transport {
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
     this.#check('worker');
     const worker: LocalWorker = new LocalWorker(handler, caps, checkConcurrency(options), {
-      take: () => this.#take(caps) ?? this.#straggler(worker),
-      again: (w) => this.#again(w),
+      take: () => this.#take(worker) ?? this.#straggler(worker),
+      again: (w) => this.#later(w),
+      back: (w) => this.#requeue([w]),
+      hasOther: ({ job, refused }) =>
+        [...this.#workers].some((w) => serves(w.caps, job.descriptor.needs ?? 'cpu') && !refused?.has(w)),
       left: () => this.#workers.delete(worker),
     });
     this.#workers.add(worker);
@@ -132,8 +135,12 @@ class LocalTransport implements Transport {
   }
 
   /** The oldest chunk that a worker can do: of its own kind first, then of a faster kind whose workers have too much to do. */
-  #take(caps: WorkerCaps): Waiting | undefined {
-    for (const [needs, queue] of this.#queues) if (queue.length > 0 && serves(caps, needs)) return queue.shift();
+  #take(worker: LocalWorker): Waiting | undefined {
+    const { caps } = worker;
+    for (const [needs, queue] of this.#queues) {
+      const at = serves(caps, needs) ? queue.findIndex((w) => !w.refused?.has(worker)) : -1;
+      if (at >= 0) return at === 0 ? queue.shift() : queue.splice(at, 1)[0];
+    }
     for (const [needs, queue] of this.#queues) {
       const over = queue[0]?.job.descriptor.overflow;
       if (!over || !serves(caps, over.to)) continue;
@@ -166,10 +173,25 @@ class LocalTransport implements Transport {
     }, lookMs);
   }
 
-  #again(waiting: Waiting): void {
+  /** A job is submitted once more: if it was cancelled it goes on. */
+  #again(known: LocalJob, { op, needs = 'cpu' }: JobDescriptor): void {
+    const before = known.descriptor;
+    if (before.op !== op) throw jobChanged(known.id, `its operation was '${before.op}'`);
+    if ((before.needs ?? 'cpu') !== needs) throw jobChanged(known.id, `it was for ${before.needs ?? 'cpu'}`);
+    if (!known.cancelled) return;
+    const queue = this.#queue(needs);
+    for (let i = queue.length - 1; i >= 0; i--) if (queue[i]!.job === known) queue.splice(i, 1);
+    known.resume();
+  }
+
+  #later(waiting: Waiting): void {
     const waits = this.#backoffMs;
     const ms = waits[Math.min(waiting.attempt - 1, waits.length - 1)] ?? 0;
-    setTimeout(() => this.#requeue([{ ...waiting, attempt: waiting.attempt + 1 }]), ms);
+    const ended = waiting.job.pausing(waiting.chunk);
+    setTimeout(() => {
+      ended();
+      this.#requeue([{ ...waiting, attempt: waiting.attempt + 1 }]);
+    }, ms);
   }
 
   #requeue(list: readonly Waiting[]): void {
@@ -184,75 +206,3 @@ class LocalTransport implements Transport {
 }
 
 checkMethods(LocalTransport.prototype, transportSignatures, batchKinds);
-
-interface Supply {
-  take(): Waiting | undefined;
-  again(waiting: Waiting): void;
-  left(): void;
-}
-
-class LocalWorker implements WorkerHandle {
-  readonly id = crypto.randomUUID();
-  readonly caps: WorkerCaps;
-  readonly #handler: ChunkHandler;
-  readonly #concurrency: number;
-  readonly #supply: Supply;
-  readonly #running = new Set<Promise<void>>();
-  readonly #stats = { done: 0, failed: 0, duplicates: 0 };
-  #closed = false;
-
-  constructor(handler: ChunkHandler, caps: WorkerCaps, concurrency: number, supply: Supply) {
-    this.#handler = handler;
-    this.caps = caps;
-    this.#concurrency = concurrency;
-    this.#supply = supply;
-  }
-
-  stats(): WorkerStats {
-    return { ...this.#stats };
-  }
-
-  wake(): void {
-    while (!this.#closed && this.#running.size < this.#concurrency) {
-      const next = this.#supply.take();
-      if (!next) return;
-      if (next.job.cancelled) continue;
-      const running = this.#run(next).finally(() => {
-        this.#running.delete(running);
-        this.wake();
-      });
-      this.#running.add(running);
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await endsWithin(closeMs, Promise.all(this.#running));
-    this.#supply.left();
-  }
-
-  async #run(waiting: Waiting): Promise<void> {
-    const { chunk, job, attempt } = waiting;
-    const run = job.began(waiting, this);
-    try {
-      const chunkId = await chunkIdOf(chunk);
-      const result = await this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
-      if (job.commit(run, result)) this.#stats.done++;
-      else this.#stats.duplicates++;
-    } catch (error) {
-      if (job.ended(run)) {
-        this.#stats.duplicates++;
-        return;
-      }
-      this.#stats.failed++;
-      const last = error instanceof PermanentFailure || attempt >= (job.descriptor.attempts ?? defaultAttempts);
-      if (last) job.died(waiting, error);
-      else {
-        job.retries++;
-        this.#supply.again(waiting);
-      }
-    }
-  }
-}
-
-checkMethods(LocalWorker.prototype, workerSignatures, batchKinds);

@@ -41,11 +41,16 @@ export class Pressure {
     this.#level = level;
   }
 
+  /** Memory is short: batches are to be smaller, or to wait. */
+  isShort(level = this.#level()): boolean {
+    return level === 'high' || level === 'critical';
+  }
+
   /** The size of the next batch, of at most `best` items. */
   limit(best: number): number {
     const now = this.#clock.now();
     const level = this.#level();
-    if (level === 'high' || level === 'critical') {
+    if (this.isShort(level)) {
       this.#calmSince = null;
       if (best * this.#share > 1) this.#share /= 2;
     } else if (this.#share < 1) {

@@ -1,17 +1,19 @@
 // Random keys: bytes from the system's generator, or from a seed; as many as the data has.
 
-import { type Runtime, Tensor, type TypedArray } from '../index.ts';
+import { type Runtime, Tensor } from '../index.ts';
 import { randomBytes } from '../lattice/xor.ts';
-import { badArgument } from './failures.ts';
+import { badArgument, badOption } from './failures.ts';
 import type { Item } from './lists.ts';
+import { classOf } from './packing.ts';
 
 export function newKeys(data: readonly Item[], seed: number | undefined, runtime: Runtime | undefined): Item[] {
+  if (seed !== undefined && !Number.isSafeInteger(seed))
+    throw badOption('batchXorWithNewKeys', 'seed', seed, 'a whole number that is exact');
   const sizes = data.map((d) => (d instanceof Tensor ? d.nbytes : d.byteLength));
   const next = seed === undefined ? fromSystem(sizes) : fromSeed(sizes, seed);
   return data.map((item, i) => {
     const bytes = next(sizes[i]!);
-    if (!(item instanceof Tensor))
-      return new (item.constructor as new (b: ArrayBuffer) => TypedArray)(bytes.buffer as ArrayBuffer);
+    if (!(item instanceof Tensor)) return new (classOf(item))(bytes.buffer);
     if (!runtime)
       throw badArgument('batchXorWithNewKeys', 'tensors need a runtime', 'Pass the runtime that they belong to.');
     if (item.dtype === 'bool') for (let k = 0; k < bytes.length; k++) bytes[k]! &= 1;

@@ -1,7 +1,7 @@
 // Operations on lists: lists in, lists out, in as few launches as the shapes allow.
 
 import { checked } from '../base/signatures.ts';
-import { createRuntime, type Runtime, Tensor } from '../index.ts';
+import { createRuntime, type Runtime, Tensor, throwIfAborted } from '../index.ts';
 import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
 import { badArgument } from './failures.ts';
 import { type ListCall, type ListSettings, plainSettings } from './list-call.ts';
@@ -165,9 +165,10 @@ function started<T extends Item>(
   items: readonly T[],
   op: ListOp,
 ): Promise<BatchResult<T>> {
+  const { out = 'same', runtime, signal, onProgress } = options;
+  throwIfAborted(signal, where);
   if (items.length === 0) return Promise.resolve(reported<T>([], nothing));
   const tensors = items[0] instanceof Tensor;
-  const { out = 'same', runtime, signal, onProgress } = options;
   const to = out === 'same' ? (tensors ? 'tensors' : 'arrays') : out;
   if (!runtime && (tensors || to === 'tensors'))
     throw badArgument(where, 'tensors need a runtime', 'Pass the runtime that they belong to: { runtime: rt }.');

@@ -2,8 +2,8 @@
 // busy with our work for the ceiling's share of the time, and no more. Timers come late: what a rest took too long is taken off
 // the next ones, so that the share is met and not only kept to.
 
+import { aborted } from '../index.ts';
 import { type Clock, pause } from '../profile/clock.ts';
-import { aborted } from './failures.ts';
 
 export class Pacer {
   readonly #clock: Clock;

@@ -18,7 +18,9 @@ const classes: ReadonlyMap<DType, ArrayClass<TypedArray>> = new Map(
   [...arrayTypes].map(([Class, dtype]) => [dtype, Class as ArrayClass<TypedArray>]),
 );
 
-const classOf = <T extends TypedArray>(like: T): ArrayClass<T> => like.constructor as unknown as ArrayClass<T>;
+/** The class of arrays like this one. Node's Buffer may not be called with `new`, and names the class that may. */
+export const classOf = <T extends TypedArray>(like: T): ArrayClass<T> =>
+  (like.constructor as unknown as { readonly [Symbol.species]: ArrayClass<T> })[Symbol.species];
 
 /** What is larger gets memory of its own. */
 const mostStaged = 8 << 20;

@@ -2,7 +2,9 @@
 
 import { type Runtime, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
+import { sizeClass } from '../profile/statistics.ts';
 import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
+import type { ListOp } from './list-op.ts';
 import type { BatchReport } from './list-report.ts';
 import { assumedMb, sizeFor } from './memory-size.ts';
 import { type BatchSettings, defaults } from './settings.ts';
@@ -16,6 +18,10 @@ export interface SizeFacts {
   /** Whether the device told how much memory there is. */
   readonly memory: 'known' | 'assumed' | null;
 }
+
+/** Sizes are remembered for an operation on items of about as many bytes: what is best for short ones is not for long ones. */
+export const sizedOperation = (op: Pick<ListOp, 'name' | 'bytesOf'>): string =>
+  `${op.name} ${sizeClass(op.bytesOf(0))}`;
 
 /** What an item of unknown kind is taken to need. */
 const unknownMb = 10;
@@ -69,7 +75,8 @@ export class ProcessorSizes<T> {
   /** The best size that was measured on this device, by whichever process. */
   async remember(rt: Runtime, operation: string): Promise<void> {
     if (this.#best.has(operation)) return;
-    const known = await new CurveStore(await curveFolder()).get(this.#key(rt, operation));
+    const store = new CurveStore(await curveFolder());
+    const known = await store.get(this.#key(rt, operation), this.#most());
     this.#best.set(operation, known?.best ?? Number.MAX_SAFE_INTEGER);
   }
 
@@ -83,9 +90,8 @@ export class ProcessorSizes<T> {
   ): Promise<SizeCurve> {
     const store = new CurveStore(await curveFolder());
     const key = this.#key(rt, operation);
-    const known = fresh ? null : await store.get(key);
-    const most = this.#settings.maxBatchSize ?? defaults.maxBatchSize;
-    const curve = known ?? (await measureCurve(clock, this.#device(rt), most, run));
+    const known = fresh ? null : await store.get(key, this.#most());
+    const curve = known ?? (await measureCurve(clock, this.#device(rt), this.#most(), run));
     this.#best.set(operation, curve.best);
     if (!known) await store.set(key, curve);
     return curve;
@@ -99,6 +105,10 @@ export class ProcessorSizes<T> {
     if (first instanceof Tensor) return { mb: (2 * first.nbytes) / MiB, source: 'planned' };
     if (this.#measuredMb !== null) return { mb: this.#measuredMb, source: 'measured' };
     return { mb: unknownMb, source: 'default' };
+  }
+
+  #most(): number {
+    return this.#settings.maxBatchSize ?? defaults.maxBatchSize;
   }
 
   #key(rt: Runtime, operation: string): string {

@@ -2,15 +2,17 @@
 // time, statistics. Operations on lists are operations.ts; the loop is chunks.ts.
 
 import { argumentsOf, checked, checkMethods } from '../base/signatures.ts';
-import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.ts';
+import { createRuntime, type Runtime, Tensor, type TypedArray, throwIfAborted } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
+import { Calls } from './calls.ts';
 import type { ChunkOptions, Outcome } from './chunk-work.ts';
 import type { SizeCurve } from './curve.ts';
-import { type ElementwiseName, elementwiseNames, elementwiseOp } from './elementwise.ts';
-import { badArgument, throwIfAborted } from './failures.ts';
+import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
+import { badArgument } from './failures.ts';
 import { FunctionBatches } from './function-batches.ts';
 import type { ItemFunction, Parallel } from './function-run.ts';
 import type { ListSettings } from './list-call.ts';
+import type { ListOp } from './list-op.ts';
 import type { BatchResult } from './list-report.ts';
 import { checkItems, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
@@ -23,10 +25,11 @@ import {
   type PadOptions,
 } from './operations.ts';
 import { checkCount, hasPaths, type WithPaths, type Work, workOf } from './parallel-work.ts';
-import { ProcessorSizes, type SizeFacts } from './processor-sizes.ts';
+import { ProcessorSizes, type SizeFacts, sizedOperation } from './processor-sizes.ts';
 import { isQueued, type QueuedWork, runQueued } from './queued.ts';
 import { type BatchSettings, checkSettings, defaults } from './settings.ts';
 import { batchKinds, processorSignatures, settingsSignature } from './signatures.ts';
+import { checkProbe, sizeProbe } from './size-probe.ts';
 import { type BatchCounts, type BatchEvent, BatchStatistics } from './stats.ts';
 
 export interface ParallelOptions extends ChunkOptions {
@@ -54,7 +57,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
   #own = false;
   #parallel: Parallel = 'none';
   readonly #functions: FunctionBatches<T>;
-  #disposed = false;
+  readonly #calls: Calls;
 
   constructor(items: readonly T[], settings: BatchSettings<T> = {}) {
     // biome-ignore lint/complexity/noArguments: one too many is refused as well.
@@ -65,6 +68,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
     this.#settings = settings;
     this.#sizes = new ProcessorSizes(items, settings);
     this.#clock = settings.clock ?? systemClock;
+    this.#calls = new Calls(this.#clock);
     this.#stats = settings.statistics ?? new BatchStatistics();
     this.#functions = new FunctionBatches(items, settings, {
       clock: this.#clock,
@@ -93,16 +97,17 @@ export class BatchProcessor<T> implements AsyncDisposable {
     fn: Work<T, R> | QueuedWork<T>,
     options: ParallelOptions & { readonly onError: 'collect' },
   ): Promise<readonly Outcome<R>[]>;
-  async executeParallel<R>(fn: Work<T, R> | QueuedWork<T>, options: ParallelOptions = {}): Promise<readonly unknown[]> {
-    const where = 'executeParallel';
-    this.#check(where);
-    throwIfAborted(options.signal, where);
+  executeParallel<R>(fn: Work<T, R> | QueuedWork<T>, options: ParallelOptions = {}): Promise<readonly unknown[]> {
+    return this.#calls.run('executeParallel', () => this.#execute(fn, this.#calls.stoppable(options)));
+  }
+
+  async #execute<R>(fn: Work<T, R> | QueuedWork<T>, options: ParallelOptions): Promise<readonly unknown[]> {
+    throwIfAborted(options.signal, 'executeParallel');
     if (isQueued<T>(fn)) {
       if (this.items.length === 0) return [];
       this.#parallel = 'queue';
-      const { transport, attempts } = this.#settings;
       const start = this.#clock.now();
-      const made = await runQueued(transport, attempts, this.items, fn, options);
+      const made = await runQueued(this.#settings, this.items, fn, options);
       this.#stats.done(fn.op, made.length, this.#clock.now() - start);
       return made;
     }
@@ -118,7 +123,6 @@ export class BatchProcessor<T> implements AsyncDisposable {
     data: readonly A[],
     options: BatchOpOptions = {},
   ): Promise<{ readonly data: BatchResult<A>; readonly keys: readonly A[] }> {
-    this.#check('batchXorTransform');
     checkCount('batchXorTransform', this.items, data, 'arrays', 'Give as many arrays as there are items.');
     checkItems('batchXorTransform', data, undefined);
     const keyed = this.items.every((k) => ArrayBuffer.isView(k));
@@ -145,12 +149,15 @@ export class BatchProcessor<T> implements AsyncDisposable {
   }
 
   /** The shortest path of pair i in item i: lattices and graphs. */
-  async batchShortestPaths(
+  batchShortestPaths(
     pairs: readonly (readonly [number, number])[],
     options: ParallelOptions = {},
   ): Promise<readonly unknown[]> {
+    return this.#calls.run('batchShortestPaths', () => this.#paths(pairs, this.#calls.stoppable(options)));
+  }
+
+  async #paths(pairs: readonly (readonly [number, number])[], options: ParallelOptions): Promise<readonly unknown[]> {
     const where = 'batchShortestPaths';
-    this.#check(where);
     checkCount(where, this.items, pairs, 'pairs', 'Give a pair for each item.');
     const bad = this.items.findIndex((item) => !hasPaths(item));
     if (bad >= 0)
@@ -163,27 +170,20 @@ export class BatchProcessor<T> implements AsyncDisposable {
    * Measures which size of batch is best for an operation on the items, which must be arrays or tensors: one of the elementwise
    * names, or 'xor'. Remembered per device.
    */
-  async optimalBatchSize(op: string, options: OptimizeOptions = {}): Promise<SizeCurve> {
-    const where = 'optimalBatchSize';
-    this.#check(where);
-    const names = [...elementwiseNames, 'xor'];
-    if (!names.includes(op))
-      throw badArgument(where, `there is no operation '${op}'`, `Use one of ${names.join(', ')}.`);
-    if (this.items.length === 0)
-      throw badArgument(where, 'there are no items to measure with', 'Make a processor with items.');
+  optimalBatchSize(op: string, options: OptimizeOptions = {}): Promise<SizeCurve> {
+    return this.#calls.run('optimalBatchSize', () => this.#measure(op, options));
+  }
+
+  async #measure(op: string, options: OptimizeOptions): Promise<SizeCurve> {
+    checkProbe(op, this.items);
     const rt = await this.#open();
-    const items = this.items as unknown as readonly Item[];
-    checkItems(where, items, rt);
-    const many = (size: number): Item[] => Array.from({ length: size }, (_, i) => items[i % items.length]!);
+    const probe = sizeProbe(op, this.items as unknown as readonly Item[], rt);
     const run = async (size: number): Promise<void> => {
-      const list = many(size);
-      const made =
-        op === 'xor'
-          ? await this.#measured(list, (o) => checkedXor(list, list, o))
-          : await this.#measured(list, () => elementwiseOp(list, op as ElementwiseName, 2));
+      const list = probe.list(size);
+      const made = await this.#measured(list, () => probe.operation(list));
       for (const m of made) if (m instanceof Tensor) m.dispose();
     };
-    return this.#sizes.measure(rt, this.#clock, op, options.fresh === true, run);
+    return this.#sizes.measure(rt, this.#clock, probe.kind, options.fresh === true, run);
   }
 
   /** Counters since the start or the last reset. */
@@ -205,20 +205,18 @@ export class BatchProcessor<T> implements AsyncDisposable {
     return this.#stats.onBatch(callback);
   }
 
-  /** Closes the runtime that this processor opened. Items and results are left alone, but for tensors of that runtime. */
+  /**
+   * Takes no further call. Those in progress have five seconds to end; then they are aborted. After that it closes the runtime that this
+   * processor opened. Items and results are left alone, but for tensors of that runtime.
+   */
   async dispose(): Promise<void> {
-    if (this.#disposed) return;
-    this.#disposed = true;
+    if (!(await this.#calls.end())) return;
     await this.#functions.close();
     if (this.#own) await (await this.#runtime)?.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.dispose();
-  }
-
-  #check(where: string): void {
-    if (this.#disposed) throw badArgument(where, 'this processor was disposed', 'Make a new one: createBatch(items).');
   }
 
   #run<R>(
@@ -232,31 +230,37 @@ export class BatchProcessor<T> implements AsyncDisposable {
   }
 
   /** An operation on a list with the settings of this processor. */
-  async #list<A extends Item>(
+  #list<A extends Item>(
     options: BatchOpOptions,
     items: readonly A[],
-    prepare: (o: BatchOpOptions) => ReturnType<typeof checkedXor>,
+    prepare: (o: BatchOpOptions) => ListOp,
   ): Promise<BatchResult<A>> {
-    this.#check('batch');
+    return this.#calls.run('batch', () => this.#listed(options, items, prepare));
+  }
+
+  async #listed<A extends Item>(
+    options: BatchOpOptions,
+    items: readonly A[],
+    prepare: (o: BatchOpOptions) => ListOp,
+  ): Promise<BatchResult<A>> {
     const runtime = options.runtime ?? (items.length > 0 ? await this.#open() : undefined);
     const o = { ...options, runtime };
     const op = prepare(o);
-    if ((this.#settings.autoOptimize ?? true) && items.length > 0) await this.#sizes.remember(runtime!, op.name);
-    const made = await listOperation('batch', o, this.#listSettings(op.name), items, () => op);
+    const kind = items.length > 0 ? sizedOperation(op) : op.name;
+    if ((this.#settings.autoOptimize ?? true) && items.length > 0) await this.#sizes.remember(runtime!, kind);
+    const settings = this.#listSettings(kind);
+    // A single batch is waited for; between several there is a moment to stop.
+    const ends = items.length > settings.maxBatchSize ? this.#calls.stoppable(o) : o;
+    const made = await listOperation('batch', ends, settings, items, () => op);
     const { mbPerItem, memory } = made.report;
-    this.#sizes.last = { size: this.#listSettings(op.name).maxBatchSize, mbPerItem, memory };
+    this.#sizes.last = { size: settings.maxBatchSize, mbPerItem, memory };
     return made;
   }
 
   /** As `#list`, in one batch, and counted nowhere. */
-  #measured(
-    items: readonly Item[],
-    prepare: (o: BatchOpOptions) => ReturnType<typeof checkedXor>,
-  ): Promise<BatchResult<Item>> {
+  #measured(items: readonly Item[], prepare: () => ListOp): Promise<BatchResult<Item>> {
     const settings = { ...this.#listSettings('measured'), maxBatchSize: items.length, stats: new BatchStatistics() };
-    return this.#open().then((runtime) =>
-      listOperation('batch', { runtime }, settings, items, () => prepare({ runtime })),
-    );
+    return this.#open().then((runtime) => listOperation('batch', { runtime }, settings, items, prepare));
   }
 
   #listSettings(operation: string): ListSettings {

@@ -2,9 +2,8 @@
 // than most records. What has to be awaited is read in the background: while some records are being processed, the next ones
 // arrive, up to a limit.
 
-import type { TypedArray } from '../index.ts';
+import { aborted, type TypedArray } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
-import { aborted } from './failures.ts';
 
 /** One record. */
 export type RecordArray = Exclude<TypedArray, Uint16Array>;

@@ -2,9 +2,9 @@
 
 import { checked } from '../base/signatures.ts';
 import { type DType, dtypes, type Runtime } from '../index.ts';
-import { type HostTensor, readBlob, writeBlob } from './blobs.ts';
-import { jsonOf } from './chunk-id.ts';
+import { type HostTensor, readBlob, tensorBytes, writeBlob } from './blobs.ts';
 import { badArgument } from './failures.ts';
+import { wired } from './json.ts';
 import { batchKinds } from './signatures.ts';
 import {
   type BlobRef,
@@ -13,6 +13,7 @@ import {
   type ChunkResult,
   type Json,
   mostValueLength,
+  NotHere,
   PermanentFailure,
   type WorkerContext,
 } from './transport.ts';
@@ -67,11 +68,13 @@ export const handlerOf = checked(
     return async (chunk: ChunkDescriptor, context: WorkerContext): Promise<ChunkResult> => {
       const op = Object.hasOwn(ops, chunk.op) ? ops[chunk.op] : undefined;
       if (!op)
-        throw new PermanentFailure(
+        throw new NotHere(
+          'NO_OPERATION',
           `there is no operation '${chunk.op}' here; there are ${Object.keys(ops).join(', ')}`,
         );
       if (version !== '' && chunk.codeVersion !== '' && chunk.codeVersion !== version)
-        throw new PermanentFailure(
+        throw new NotHere(
+          'OTHER_VERSION',
           `the chunk is for version ${chunk.codeVersion} of the code, and this worker has ${version}`,
         );
       const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
@@ -89,12 +92,14 @@ const noRuntime = (): Promise<Runtime> =>
 
 /** Results travel as JSON on every transport; what would be lost on the way is refused where it was made. */
 function checkedValue(op: string, value: Json): Json {
-  const text = jsonOf(value);
-  if (text === null)
-    throw new PermanentFailure(`the value of '${op}' is not JSON: return numbers, texts and plain data`);
-  if (text.length <= mostValueLength) return value;
+  const made = wired(value, 'value');
+  if ('wrong' in made)
+    throw new PermanentFailure(
+      `the answer of '${op}' cannot travel as JSON: ${made.wrong}. Return plain data, and arrays of numbers as outputs`,
+    );
+  if (made.text.length <= mostValueLength) return value;
   throw new PermanentFailure(
-    `the value of '${op}' is ${text.length} letters long, more than ${mostValueLength}: return data as outputs`,
+    `the value of '${op}' is ${made.text.length} letters long, more than ${mostValueLength}: return data as outputs`,
   );
 }
 
@@ -105,7 +110,11 @@ function written(outputs: readonly HostTensor[], folder: string | undefined): Pr
 }
 
 function checkedOutput(o: HostTensor): HostTensor {
-  if (o.bytes instanceof Uint8Array && (dtypes as readonly DType[]).includes(o.dtype) && Array.isArray(o.shape))
-    return o;
-  throw new PermanentFailure('an output of the operation is not { dtype, shape, bytes }');
+  if (!(o?.bytes instanceof Uint8Array && (dtypes as readonly DType[]).includes(o.dtype) && Array.isArray(o.shape)))
+    throw new PermanentFailure('an output of the operation is not { dtype, shape, bytes }');
+  const expected = tensorBytes(o);
+  if (o.bytes.length === expected) return o;
+  throw new PermanentFailure(
+    `an output of the operation has ${o.bytes.length} bytes, and ${o.dtype} [${o.shape.join(', ')}] has ${expected}`,
+  );
 }

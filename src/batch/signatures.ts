@@ -19,6 +19,11 @@ export const batchKinds = {
       Array.isArray(v) && v.every((p) => Array.isArray(p) && p.length === 2 && p.every((x) => typeof x === 'number')),
     words: 'an array of [from, to]',
   },
+  productShapes: {
+    is: (v: unknown) =>
+      Array.isArray(v) && v.every((s) => Array.isArray(s) && s.length === 3 && s.every((n) => typeof n === 'number')),
+    words: 'a list of [m, k, n], such as [[2, 3, 4]]',
+  },
   transport: { is: (v: unknown) => isObject(v) && 'submit' in (v as object), words: 'what openTransport() returned' },
   statistics: { is: (v: unknown) => isObject(v) && 'ranOn' in (v as object), words: 'a BatchStatistics' },
   clock: { is: (v: unknown) => isObject(v) && 'now' in (v as object), words: 'a clock' },
@@ -30,7 +35,7 @@ export const batchKinds = {
 
 const common = "runtime:runtime,out:'same'|'tensors'|'arrays',signal:signal,onProgress:function";
 const elementwise = 'op:text scalar:number?';
-const matrices = "a:items b:items options:{shapes:numbers[],precision:'exact'|'tf32'|'bf16',deterministic:flag,";
+const matrices = "a:items b:items options:{shapes:productShapes,precision:'exact'|'tf32'|'bf16',deterministic:flag,";
 const parallel = "workers:flag,signal:signal,onProgress:function,onError:'throw'|'collect'";
 
 export const batchSignatures = {
@@ -62,7 +67,8 @@ export const blobSignature = '{uri:text!,sha256:text!,dtype:dtype!,shape:numbers
 
 /** Of a transport, of its jobs and of its workers, whatever carries them. */
 export const transportSignatures: Readonly<Record<string, string>> = {
-  submit: 'async job:object chunks:own',
+  submit:
+    'async job:{id:own,op:own,codeVersion:own,needs:own,overflow:own,attempts:own,timeoutMs:own,stragglers:own} chunks:own',
   worker:
     "async handler:function caps:{backend:'cuda'|'webgpu'|'cpu'!,device:text!,freeMb:number|null!,itemsPerSecond:plain!} " +
     'options:{concurrency:number}?',

@@ -37,9 +37,10 @@ export class BatchStatistics {
     takes(...arguments);
   }
 
-  /** @internal A batch of so many items took so long. */
-  done(operation: string, items: number, ms: number): void {
+  /** @internal A batch of so many items took so long, there if that is known by now. */
+  done(operation: string, items: number, ms: number, device?: string | null): void {
     const row = this.#row(operation);
+    if (device !== undefined) row.device = device;
     row.calls++;
     row.items += items;
     row.totalMs += ms;

@@ -23,7 +23,10 @@ export interface BlobRef {
 export type Capability = string;
 
 export interface JobDescriptor {
-  /** Default: a new one. Submitting the same chunks under the same id again repeats nothing. */
+  /**
+   * Default: a new one. Submitting the same chunks under the same id again repeats nothing that is done, and goes on with a job that was
+   * cancelled. Other chunks under the id of a job that is there are refused.
+   */
   readonly id?: string | undefined;
   readonly op: string;
   /** What the operation's code is called; part of what makes a chunk the same as another. Default ''. */
@@ -34,6 +37,11 @@ export interface JobDescriptor {
   readonly overflow?: { readonly to: Capability; readonly slowdown: number } | undefined;
   /** Attempts at a chunk before it is a dead letter. Default 3. */
   readonly attempts?: number | undefined;
+  /**
+   * The longest that one attempt at a chunk may take, in ms. Then it is told to stop (its signal), and has failed; a worker's computing
+   * process that does not stop is ended. Default: as long as it takes.
+   */
+  readonly timeoutMs?: number | undefined;
   /**
    * When no chunk waits any more, one that runs for longer than so many times the median is started a second time by a worker that has
    * nothing to do; the first result counts. Default: no chunk runs twice while its worker lives.
@@ -62,9 +70,14 @@ export interface ChunkResult {
 
 export interface DeadLetter {
   readonly index: number;
+  readonly chunkId: string;
   readonly error: string;
+  /** 'TIMEOUT' if it took longer than the job allows, 'WORKER_LOST' if its workers died; else the code of its error, if that has one. */
+  readonly code: string | null;
   readonly trace: string;
   readonly attempts: number;
+  /** Which worker made the last attempt; null if nobody could tell. */
+  readonly worker: string | null;
 }
 
 export type ChunkOutcome =
@@ -96,7 +109,7 @@ export interface JobHandle {
   status(): Promise<JobStatus>;
   /** No further chunk starts. What is committed stays. */
   cancel(): Promise<void>;
-  /** Puts the dead letters back into the queue, with all attempts; tells how many. */
+  /** Puts the dead letters back into the queue, with all attempts; tells how many. Not for a job that was cancelled: submit it again. */
   retry(): Promise<number>;
   deadLetters(): Promise<readonly DeadLetter[]>;
   /** Cancels it where it still runs, and forgets it with its results. Files that it wrote stay. */
@@ -159,6 +172,17 @@ export interface Transport {
 /** An error that another attempt would only repeat: changed data, an operation nobody knows. */
 export class PermanentFailure extends Error {
   override name = 'PermanentFailure';
+}
+
+/** What a worker cannot do and another one may: it was started without the operation, or with another version of it. */
+export class NotHere extends PermanentFailure {
+  override name = 'NotHere';
+  readonly code: string;
+
+  constructor(code: 'NO_OPERATION' | 'OTHER_VERSION', message: string) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** Chunks that may wait before `submit` does. */

@@ -1,68 +1,107 @@
 // XOR of each item with its key, byte by byte.
 
-import { Tensor, type TypedArray } from '../index.ts';
+import { type Maybe, Tensor, type TypedArray } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
-import type { Gate } from './fused.ts';
+import type { Gate, ItemOp } from './fused.ts';
 import {
+  type ArraysCall,
   computed,
-  elementBytes,
+  computedAlone,
   groupLengths,
   type ListOp,
   lengthOf,
   type Own,
-  sameShape,
+  paddedSize,
+  SameShape,
   secondAt,
-  sizeOf,
   strideOf,
   uploaded,
 } from './list-op.ts';
 import { allEqual, type Item, kindOf, signatureOf } from './lists.ts';
-import { bytesOf, packWords, unpackBytes } from './packing.ts';
+import { bytesOf, classOf, packWords, unpackBytes } from './packing.ts';
 import type { Padding } from './padding.ts';
 
-export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?: Padding): ListOp {
-  const lengths = groupLengths('batchXor', data, pad);
-  return {
-    name: 'xor',
-    route: 'element_wise',
-    item: { key: 'xor', run: (x, key, gate) => xorTensor(x, key!, gate), join: 'merge' },
-    first: data,
-    second: keys,
-    uniform: allEqual(data) && (!Array.isArray(keys) || allEqual(keys)),
-    keyOf: (i) => (lengths ? `[${lengths[i]}]` : `${signatureOf(data[i]!)} ${signatureOf(secondAt(keys, i)!)}`),
-    bytesOf: (i) => 3 * (lengths ? lengths[i]! * elementBytes(data[i]!) : sizeOf(data[i]!)),
-    ...sameShape(data),
-    arrays: (call, at) => {
-      const { runtime: rt } = call;
-      const arrays = at.map((i) => data[i] as TypedArray);
-      // Rows of whole words.
-      const stride = 4 * Math.ceil((strideOf(arrays) * arrays[0]!.BYTES_PER_ELEMENT) / 4);
-      const rows = (list: readonly TypedArray[], own: Own): Tensor =>
-        own(uploaded(rt, packWords(rt, list, stride), [list.length, stride / 4], list.length));
-      const count = at.length;
-      // One key serves all rows if they are equally long: else it is cut where each of them ends.
-      const each = Array.isArray(keys) || lengths !== null;
-      const cycled = (each ? at : at.slice(0, 1)).map((i) =>
-        repeated(secondAt(keys, i) as TypedArray, data[i] as TypedArray),
-      );
-      const work = (own: Own): Tensor => {
-        if (count === 1 || cycled.length < count) return rows(arrays, own).bitwiseXor(rows(cycled, own)) as Tensor;
-        // Data and keys go with one copy.
-        const [a, b] = rows([...arrays, ...cycled], own).split(2, 0);
-        return own(a!).bitwiseXor(own(b!)) as Tensor;
-      };
-      return computed(call, at.length, work, (made) => unpackBytes(made, arrays, stride));
-    },
-  };
+const xorItem: ItemOp = { key: 'xor', run: (x, key, gate) => xorTensor(x, key!, gate), join: 'merge' };
+
+/** A class, as in elementwise.ts. */
+class Xor extends SameShape implements ListOp {
+  readonly name = 'xor';
+  readonly route = 'element_wise';
+  readonly item = xorItem;
+  readonly second: readonly Item[] | Item;
+  readonly uniform: boolean;
+  private readonly lengths: readonly number[] | null;
+  /** A key that was repeated for many of a length is made once. */
+  private repeatedKey: TypedArray | null = null;
+  private repeatedTo: TypedArray | null = null;
+
+  constructor(data: readonly Item[], keys: readonly Item[] | Item, lengths: readonly number[] | null) {
+    super(data);
+    this.second = keys;
+    this.uniform = allEqual(data) && (!Array.isArray(keys) || allEqual(keys));
+    this.lengths = lengths;
+  }
+
+  keyOf(i: number): string {
+    if (this.lengths) return `[${this.lengths[i]}]`;
+    return `${signatureOf(this.first[i]!)} ${signatureOf(secondAt(this.second, i)!)}`;
+  }
+
+  bytesOf(i: number): number {
+    return 3 * paddedSize(this.first[i]!, this.lengths?.[i]);
+  }
+
+  arrays(call: ArraysCall, at: readonly number[]): Maybe<TypedArray[]> {
+    const { runtime: rt } = call;
+    const arrays = at.map((i) => this.first[i] as TypedArray);
+    // Rows of whole words.
+    const stride = 4 * Math.ceil((strideOf(arrays) * arrays[0]!.BYTES_PER_ELEMENT) / 4);
+    const rows = (list: readonly TypedArray[], own: Own): Tensor =>
+      own(uploaded(rt, packWords(rt, list, stride), [list.length, stride / 4], list.length));
+    const count = at.length;
+    // One key serves all rows if they are equally long: else it is cut where each of them ends.
+    const each = Array.isArray(this.second) || this.lengths !== null;
+    const cycled = (each ? at : at.slice(0, 1)).map((i) => this.keyFor(i));
+    const work = (own: Own): Tensor => {
+      if (count === 1 || cycled.length < count) return rows(arrays, own).bitwiseXor(rows(cycled, own)) as Tensor;
+      // Data and keys go with one copy.
+      const [a, b] = rows([...arrays, ...cycled], own).split(2, 0);
+      return own(a!).bitwiseXor(own(b!)) as Tensor;
+    };
+    return computed(call, at.length, work, (made) => unpackBytes(made, arrays, stride));
+  }
+
+  /** Word by word where both can be read as words, else byte by byte. */
+  alone(call: ArraysCall, i: number): TypedArray {
+    const [x, key] = [this.first[i] as TypedArray, this.keyFor(i)];
+    const inWords = x.byteLength % 4 === 0 && x.byteOffset % 4 === 0 && key.byteOffset % 4 === 0;
+    const as = inWords ? wordsOf : bytesOf;
+    const made = computedAlone(call, as(x), as(key), null, xorItem);
+    return made.constructor === x.constructor ? made : new (classOf(x))(made.buffer, made.byteOffset, x.length);
+  }
+
+  /** The key of an array, as long as it is. */
+  private keyFor(i: number): TypedArray {
+    const [own, like] = [secondAt(this.second, i) as TypedArray, this.first[i] as TypedArray];
+    if (own.length === like.length) return own;
+    if (own !== this.repeatedKey || this.repeatedTo!.length !== like.length)
+      [this.repeatedKey, this.repeatedTo] = [own, repeated(own, like)];
+    return this.repeatedTo!;
+  }
 }
+
+export const xorOp = (data: readonly Item[], keys: readonly Item[] | Item, pad?: Padding): ListOp =>
+  new Xor(data, keys, groupLengths('batchXor', data, pad));
+
+const wordsOf = (a: TypedArray): Uint32Array => new Uint32Array(a.buffer, a.byteOffset, a.byteLength / 4);
 
 /** A key as long as the data. */
 function repeated(key: TypedArray, like: TypedArray): TypedArray {
-  if (key.length >= like.length) return key.length === like.length ? key : (key.subarray(0, like.length) as TypedArray);
+  if (key.length > like.length) return key.subarray(0, like.length) as TypedArray;
   const long = new Uint8Array(like.byteLength);
   const source = bytesOf(key);
   for (let at = 0; at < long.length; at += source.length) long.set(source.subarray(0, long.length - at), at);
-  return new (like.constructor as new (b: ArrayBuffer) => TypedArray)(long.buffer);
+  return new (classOf(like))(long.buffer);
 }
 
 const bitsAs = { f32: 'u32', f64: 'u64' } as const;
@@ -70,12 +109,13 @@ const bitsAs = { f32: 'u32', f64: 'u64' } as const;
 /** Floats are read as bits before anything is done with them: moving a NaN may change it. */
 function xorTensor(x: Tensor, key: Tensor, gate: Gate): Tensor {
   const bits = bitsAs[x.dtype as keyof typeof bitsAs];
-  const [data, by] = bits ? [x.bitcast(bits), key.bitcast(bits)] : [x, key];
-  const mixed = gate(data.bitwiseXor(cycled(by, x)));
-  return bits ? mixed.bitcast(x.dtype) : mixed;
+  if (!bits) return gate(x.bitwiseXor(cycled(key, x)));
+  return gate(x.bitcast(bits).bitwiseXor(cycled(key.bitcast(bits), x))).bitcast(x.dtype);
 }
 
 function cycled(key: Tensor, x: Tensor): Tensor {
+  // Equal shapes are one object. Most keys have the shape of their data, and a view of one costs as much as a short XOR.
+  if (key.shape === x.shape) return key;
   if (key.size === x.size) return key.reshape(x.shape);
   if (key.size === 1) return key.reshape(x.shape.map(() => 1)).expand(x.shape);
   const flat = key.flatten();
@@ -84,12 +124,10 @@ function cycled(key: Tensor, x: Tensor): Tensor {
 }
 
 export function checkKeys(where: string, data: readonly Item[], keys: readonly Item[] | Item, cycle: boolean): void {
-  data.forEach((item, i) => {
-    const key = secondAt(keys, i)!;
+  for (let i = 0; i < data.length; i++) {
+    const [item, key] = [data[i]!, secondAt(keys, i)!];
     const [want, got] = [lengthOf(item), lengthOf(key)];
-    const kind = item instanceof Tensor ? item.dtype : item.constructor.name;
-    const keyKind = key instanceof Tensor ? key.dtype : key.constructor.name;
-    if (kind !== keyKind)
+    if (item instanceof Tensor ? item.dtype !== (key as Partial<Tensor>).dtype : item.constructor !== key.constructor)
       throw badList(
         where,
         'MIXED_KINDS',
@@ -97,10 +135,10 @@ export function checkKeys(where: string, data: readonly Item[], keys: readonly I
         `item ${i} is ${kindOf(item)}, its key ${kindOf(key)}`,
         'Give a key of the same kind.',
       );
-    if (got >= want || got === 1 || (cycle && got > 0)) return;
+    if (got >= want || got === 1 || (cycle && got > 0)) continue;
     const fix = 'Give a key as long as the data, of one element, or set cycle: true to repeat it.';
     throw badList(where, 'KEY_LENGTH', i, `the key of item ${i} has ${got} elements, the data ${want}`, fix);
-  });
+  }
   if (data[0] instanceof Tensor && byteless.has(data[0].dtype))
     throw badArgument(
       where,

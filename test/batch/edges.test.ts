@@ -4,23 +4,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { batchElementwise, batchMatmul, batchXor, createBatch } from '../../src/batch/index.ts';
-import { createRuntime, type Runtime, type Tensor, type TypedArray } from '../../src/index.ts';
-import { fakeGpu, values } from '../support/facade.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { batchElementwise, batchMatmul, batchXor, batchXorWithNewKeys, createBatch } from '../../src/batch/index.ts';
+import type { Runtime, Tensor, TypedArray } from '../../src/index.ts';
+import { fakeGpu, TestClock, values } from '../support/facade.ts';
 import { within } from '../support/time.ts';
+import { ownRuntimes } from './own-runtimes.ts';
 import { bytes, xorLoop } from './random-lists.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gpuforge-edges-'));
-const runtimes: Record<'cpu' | 'gpu', Runtime> = {} as never;
-beforeAll(async () => {
-  runtimes.cpu = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
-  runtimes.gpu = (await fakeGpu().open({ routing: { device: 'cuda:0' } })) as Runtime;
-});
-afterAll(async () => {
-  for (const rt of Object.values(runtimes)) await rt.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+const runtimes = ownRuntimes();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -125,6 +119,26 @@ describe.each(['cpu', 'gpu'] as const)('lists on the %s', (kind) => {
     }
   });
 
+  it("XOR of Node's buffers gives buffers, and no warnings", async () => {
+    const warnings: Error[] = [];
+    const heard = (w: Error): void => void warnings.push(w);
+    process.on('warning', heard);
+    const data = ['hello', 'a', 'world', ''].map((t) => Buffer.from(t));
+    for (const list of [data, data.slice(0, 1)]) {
+      const made = await batchXor(list, Buffer.from('k'), { runtime: runtimes[kind] });
+      expect(made.every((m) => Buffer.isBuffer(m))).toBe(true);
+      expect(made.map(bytes)).toEqual(list.map((b) => [...b].map((x) => x ^ 107)));
+      const { data: drawn, keys } = await batchXorWithNewKeys(list, { runtime: runtimes[kind], seed: 3 });
+      expect(keys.every((k) => Buffer.isBuffer(k))).toBe(true);
+      const back = await batchXor(drawn, keys, { runtime: runtimes[kind] });
+      expect(back.map((b) => `${b}`)).toEqual(list.map((b) => `${b}`));
+    }
+    await pause(0);
+    process.off('warning', heard);
+    expect(warnings).toEqual([]);
+    await expect(batchXorWithNewKeys(data, { runtime: runtimes[kind], seed: 1.5 })).rejects.toThrow('seed is 1.5');
+  });
+
   it.each([
     ['undefined', [Float32Array.of(1), undefined]],
     ['a hole', Object.assign(new Array(3), { 0: Float32Array.of(1), 2: Float32Array.of(2) })],
@@ -183,6 +197,31 @@ describe.each(['cpu', 'gpu'] as const)('lists on the %s', (kind) => {
     for (const [i, t] of made.entries()) expect(await t.data()).toEqual(values(30 + (i % 3), i).map((v) => v * v));
     for (const t of [...made, ...x]) t.dispose();
   });
+});
+
+it.each([
+  ['a short list', 8],
+  ['a long list', 1024],
+])('the copies that stacking makes are part of what an item takes: %s', async (_, m) => {
+  const rt = (await fakeGpu().open({ routing: { device: 'cuda:0' } })) as Runtime;
+  const [count, n] = [8, 4];
+  const make = (rows: number, columns: number): Tensor[] =>
+    numbers(count).map((i) => rt.tensor(values(rows * columns, 7 * i), [rows, columns]) as Tensor);
+  const [a, b] = [make(m, m), make(m, n)];
+  for (const t of [...a, ...b]) t.compute();
+  const { bytes: before } = rt.stats();
+  const made = await batchMatmul(a, b, { runtime: rt });
+  expect(made.report.launches).toBeLessThan(count);
+  const [left, right, result] = [4 * m * m, 4 * m * n, 4 * m * n];
+  const planned = made.report.mbPerItem.mb * 2 ** 20;
+  expect(planned).toBe(2 * (left + right + result));
+  expect(count * (left + right) + rt.stats().peakBytes - before).toBeLessThanOrEqual(count * planned);
+  // One matrix for all is not copied.
+  const one = numbers(count).map(() => b[0]!);
+  const shared = await batchMatmul(a, one, { runtime: rt });
+  expect(shared.report.mbPerItem.mb * 2 ** 20).toBe(2 * (left + result) + right);
+  for (const t of [...a, ...b, ...made, ...shared]) t.dispose();
+  await rt.close();
 });
 
 describe('functions', () => {
@@ -256,6 +295,40 @@ describe('functions', () => {
     expect(all.map((o) => (o.ok ? o.value : -1))).toEqual(numbers(300).map((n) => (n === 150 ? -1 : n * n)));
     expect(all[150]).toMatchObject({ ok: false, error: { message: expect.stringContaining('ended with code 3') } });
   }, 120_000);
+
+  it('name the first item that fails, and results before it are there, whichever batch failed first', async () => {
+    const items = numbers(12);
+    const batch = createBatch(items, { maxBatchSize: 4, concurrency: 3 });
+    // The third batch fails before the first one does.
+    const fails = async (n: number): Promise<number> => {
+      await pause(n < 4 ? 20 : 0);
+      if (n === 2 || n === 9) throw new Error(`no ${n}`);
+      return n;
+    };
+    const tensors = items.map((n) => runtimes.cpu.tensor([n]) as Tensor);
+    const device = createBatch(tensors, { maxBatchSize: 4, concurrency: 3, runtime: runtimes.cpu });
+    for (const run of [() => batch.executeParallel(fails), () => device.executeParallel((_, i) => fails(i))]) {
+      const error = await run().catch((e) => e);
+      expect([error.index, error.results.slice(0, 2)]).toEqual([2, [0, 1]]);
+    }
+    for (const t of tensors) t.dispose();
+  });
+
+  it('that never end are aborted when their processor is disposed of, and a list of it is waited for', async () => {
+    // Its five seconds are over at once.
+    const batch = createBatch([1, 2], { clock: new TestClock(), timeoutMs: Number.POSITIVE_INFINITY });
+    const ended = expect(batch.executeParallel(() => new Promise(() => {}))).rejects.toThrow(
+      'BatchProcessor: the processor was disposed of while this call ran',
+    );
+    await batch.dispose();
+    await ended;
+    // To open a runtime may take longer than those five seconds.
+    const lists = createBatch([1], { runtime: runtimes.cpu });
+    const data = numbers(40).map((i) => new Float32Array(1000).fill(i));
+    const list = lists.batchElementwise(data, 'square');
+    await lists.dispose();
+    expect((await list).map((x) => x[7])).toEqual(numbers(40).map((i) => i * i));
+  });
 
   it('a processor that is disposed of while it works refuses the next call, and ends this one', async () => {
     const batch = createBatch(numbers(8), { maxBatchSize: 2 });

@@ -2,29 +2,22 @@
 // that come slowly, fail or are given up.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BatchOperationError, batchElementwise, createBatch } from '../../src/batch/index.ts';
+import { type BatchOperationError, createBatch } from '../../src/batch/index.ts';
 import type { RecordArray } from '../../src/batch/reader.ts';
 import type { GPUCompute } from '../../src/compute/index.ts';
-import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
+import type { Tensor } from '../../src/index.ts';
 import { random } from '../support/cpu.ts';
 import { all } from '../support/extent.ts';
 import { cpuFacade, facade, fakeGpu } from '../support/facade.ts';
 import { seed } from '../support/seed.ts';
+import { ownRuntimes } from './own-runtimes.ts';
 
-let cpu: Runtime;
-let gpu: Runtime;
+const runtimes = ownRuntimes();
 const facades: GPUCompute[] = [];
-beforeAll(async () => {
-  cpu = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
-  gpu = (await fakeGpu().open({ routing: { device: 'cuda:0' } })) as Runtime;
-  // The first group of a runtime makes the flag that all of them read.
-  const some = Array.from({ length: 8 }, () => gpu.ones([1]) as Tensor);
-  for (const t of [...some, ...(await batchElementwise(some, 'exp', 0, { runtime: gpu }))]) t.dispose();
+beforeAll(() => {
   facades.push(cpuFacade(), facade(fakeGpu()).gpu);
 });
 afterAll(async () => {
-  await cpu.close();
-  await gpu.close();
   for (const f of facades) await f.dispose();
 });
 
@@ -94,7 +87,7 @@ describe('random processors', () => {
 
   it('of tensors leave as many as they return, on a device that can be lost too', async () => {
     for (let round = 0; round < (all ? 200 : 24); round++) {
-      const rt = oneOf(cpu, gpu);
+      const rt = oneOf(runtimes.cpu, runtimes.gpu);
       const shapes = numbers(1 + below(3)).map(() => numbers(below(3)).map(() => below(6)));
       const items = numbers(1 + below(20)).map((i) => {
         const shape = oneOf(...shapes);

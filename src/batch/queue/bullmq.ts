@@ -4,7 +4,8 @@
 // (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
 
 import { checkMethods } from '../../base/signatures.ts';
-import { checkConcurrency, checkJob, describe } from '../chunk-id.ts';
+import { ArgumentError } from '../../index.ts';
+import { checkConcurrency, checkJob, checkSource, describe } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
 import { batchKinds, transportSignatures } from '../signatures.ts';
@@ -29,10 +30,12 @@ import { gathered } from './gathered.ts';
 import { RedisJob, statusOf } from './job.ts';
 import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
-import { alone, chunksOf, isParcel, type Load, mostAlone, parcelsOf } from './parcel.ts';
+import { alone, mostAlone, parcelsOf } from './parcel.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
+import { tellRefusals } from './refusals.ts';
 import { workersThere } from './roll-call.ts';
+import { activeLoads, type ChunksThere, checkSame, chunksThere, jobBusy, undone } from './submitted-before.ts';
 
 export interface RedisOptions {
   /** Begins every key. Default 'gpuforge'. */
@@ -70,8 +73,8 @@ interface Submitted {
   readonly id: string;
   readonly needs: Capability;
   readonly attempts: number;
-  /** It was submitted before. */
-  readonly known: boolean;
+  /** Of a job that was submitted before, what is known of its chunks. */
+  readonly there: ChunksThere | null;
   /** No chunk of it may be in a parcel: somebody has to see each of them. */
   readonly apart: boolean;
 }
@@ -123,16 +126,27 @@ class RedisTransport implements Transport {
   async #submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
     this.#check('submit');
     const checked = checkJob(job);
-    const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow, stragglers = '' } = checked;
-    const { redis, keys } = this.#queue;
-    const descriptor = { id, op, needs, attempts, stragglers, overflow: overflow ? JSON.stringify(overflow) : '' };
+    checkSource(chunks);
+    const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow, stragglers = '', timeoutMs = '' } = checked;
+    const { redis, keys, steps } = this.#queue;
+    const more = { attempts, stragglers, timeoutMs, overflow: overflow ? JSON.stringify(overflow) : '' };
+    const descriptor = { id, op, needs, ...more };
+    // Nobody else knows an id that was drawn. Results of a job that was removed are refused only as long as there is none of its name.
+    if (job.id !== undefined && (await redis.exists(keys.job(id))) === 0)
+      if (!(await this.#ended(id, needs))) throw jobBusy(id);
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
+    if (known) await checkSame(this.#queue, id, op, needs);
+    // Workers leave out the chunks of a cancelled job, and stop those they run: which of them are left is known after that.
+    if (known && (await redis.hexists(keys.job(id), 'cancelled')) === 1) await this.#ended(id, needs);
     await redis
       .multi()
       .hset(keys.job(id), known ? { ...descriptor, again: '1' } : descriptor)
+      .hdel(keys.job(id), 'cancelled')
       .sadd(keys.jobs, id)
+      .sadd(keys.open, id)
       .exec();
-    const own = { id, needs, attempts, known, apart: known || overflow !== undefined || stragglers !== '' };
+    const there = known ? await chunksThere(this.#queue, id, needs) : null;
+    const own = { id, needs, attempts, there, apart: known || overflow !== undefined || stragglers !== '' };
     const handle = new RedisJob(this.#queue, id, needs);
     let index = 0;
     /** Bulks that Redis takes while the next one is put together. */
@@ -156,25 +170,26 @@ class RedisTransport implements Transport {
       }
       await Promise.all(adding);
     } catch (error) {
-      // Half a job would never end.
-      await handle.cancel();
+      // Half a job would never end, and one whose id nobody knows is of no use; one that is there already is not touched.
+      // A Redis that refused the chunks may refuse this, too.
+      if (!(error instanceof ArgumentError && error.code === 'JOB_CHANGED'))
+        await (job.id === undefined ? handle.remove() : handle.cancel()).catch(() => {});
       throw error;
     }
-    await redis.hset(keys.job(id), { submitted: index, total: index });
-    await redis.publish(keys.news, id);
+    await steps.note(id, { submitted: `${index}`, total: `${index}` });
     return handle;
   }
 
-  /** Of a job that was submitted before, the chunks that have no result and are in no parcel that a worker has opened. */
-  async #undone(id: string, needs: Capability, chunks: readonly ChunkDescriptor[]): Promise<ChunkDescriptor[]> {
-    if (chunks.length === 0) return [];
-    const { redis, keys } = this.#queue;
-    const opened = (await this.#bull(needs).getActive())
-      .map((job) => job.data as Load)
-      .filter((load) => load.jobId === id && isParcel(load));
-    const there = new Set(opened.flatMap(chunksOf).map((c) => c.index));
-    const results = await redis.hmget(keys.results(id), ...chunks.map((c) => `${c.index}`));
-    return chunks.filter(({ index }, i) => results[i] === null && !there.has(index));
+  /**
+   * Whether workers have come to an end, within a few seconds, with the loads of a job: after it was removed they would be taken for loads
+   * of the next one of that name.
+   */
+  async #ended(id: string, needs: Capability): Promise<boolean> {
+    for (const end = performance.now() + closeMs; ; ) {
+      if ((await activeLoads(this.#queue, id, needs)).length === 0) return true;
+      if (performance.now() > end) return false;
+      await new Promise((r) => setTimeout(r, 50));
+    }
   }
 
   /** Waits while too many chunks wait; false if the job was cancelled. */
@@ -183,13 +198,14 @@ class RedisTransport implements Transport {
     const bull = this.#bull(needs);
     for (;;) {
       this.#check('submit');
-      const [done, dead, cancelled, loads] = await Promise.all([
+      const [done, dead, [op, cancelled], loads] = await Promise.all([
         redis.hlen(keys.results(id)),
         redis.hlen(keys.dead(id)),
-        redis.hget(keys.job(id), 'cancelled'),
+        redis.hmget(keys.job(id), 'op', 'cancelled'),
         bull.getWaitingCount(),
       ]);
-      if (cancelled !== null) return false;
+      // One that is gone was removed.
+      if (op === null || cancelled !== null) return false;
       if (Math.max(submitted - done - dead, loads) < mostWaiting) return true;
       await new Promise((r) => setTimeout(r, 50));
     }
@@ -203,13 +219,15 @@ class RedisTransport implements Transport {
     before: Promise<unknown> | undefined,
   ): Promise<void> {
     const { id, needs, attempts } = job;
-    const { redis, keys } = this.#queue;
-    const chunks = job.known ? await this.#undone(id, needs, all) : all;
+    const chunks = job.there ? await undone(this.#queue, id, job.there, all) : all;
     const first = chunks[0]?.index ?? 0;
-    const loads = job.apart || first < mostAlone ? chunks.map((c) => alone(c, attempts)) : parcelsOf(chunks, attempts);
+    // What is done between this look and the addition is found by whoever takes it.
+    const past = job.there ? { again: true } : undefined;
+    const singly = job.apart || first < mostAlone;
+    const loads = singly ? chunks.map((c) => alone(c, attempts, past)) : parcelsOf(chunks, attempts);
     if (loads.length > 0) await this.#bull(needs).addBulk(loads);
     await before;
-    await redis.hset(keys.job(id), 'submitted', submitted);
+    await this.#queue.steps.note(id, { submitted: `${submitted}` });
   }
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
@@ -220,19 +238,22 @@ class RedisTransport implements Transport {
   }
 
   async job(id: string): Promise<JobHandle | null> {
+    this.#check('job');
     const { redis, keys } = this.#queue;
     const needs = await redis.hget(keys.job(id), 'needs');
     return needs === null ? null : new RedisJob(this.#queue, id, needs);
   }
 
   async jobs(): Promise<readonly JobStatus[]> {
+    this.#check('jobs');
     const { redis, keys } = this.#queue;
     const ids = await redis.smembers(keys.jobs);
     const all = await Promise.all(ids.map((id) => statusOf(this.#queue, id)));
     return all.filter((s) => s !== null).sort((a, b) => a.createdAt - b.createdAt);
   }
 
-  workers(): Promise<readonly WorkerCaps[]> {
+  async workers(): Promise<readonly WorkerCaps[]> {
+    this.#check('workers');
     return workersThere(this.#queue);
   }
 
@@ -265,4 +286,5 @@ class RedisTransport implements Transport {
   }
 }
 
+tellRefusals(RedisTransport.prototype, ['submit', 'worker', 'job', 'jobs', 'workers']);
 checkMethods(RedisTransport.prototype, transportSignatures, batchKinds);

@@ -4,9 +4,10 @@
 // ends: the channel between them closes.
 
 import { createRuntime, type DeviceKind, DeviceUnavailable, ForgeError, type Runtime } from '../../index.ts';
+import { codeOf } from '../chunk-failures.ts';
 import { handlerOf, opsOf } from '../registry.ts';
-import { PermanentFailure } from '../transport.ts';
-import type { Answer, ChildCaps, Order } from './messages.ts';
+import { NotHere, PermanentFailure } from '../transport.ts';
+import type { Answer, ChildCaps, FailureKind, Order } from './messages.ts';
 
 interface Start {
   readonly ops: string;
@@ -67,7 +68,14 @@ async function main(): Promise<void> {
         (result) => tell({ kind: 'done', id, result }),
         (error: unknown) => {
           const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
-          tell({ kind: 'failed', id, message, stack, permanent: error instanceof PermanentFailure });
+          tell({
+            kind: 'failed',
+            id,
+            message,
+            stack,
+            code: codeOf(error),
+            how: kindOf(error),
+          });
         },
       )
       .finally(() => running.delete(id));
@@ -75,9 +83,18 @@ async function main(): Promise<void> {
   tell({ kind: 'ready', ops: Object.keys(ops), caps: await capsOf(start.device) });
 }
 
+const kindOf = (error: unknown): FailureKind =>
+  error instanceof NotHere ? 'elsewhere' : error instanceof PermanentFailure ? 'permanent' : 'passing';
+
+/** Where in the module it is: only the stack knows. */
+function placed({ message, stack = '' }: SyntaxError): string {
+  const place = /^file:\S+:\d+$/m.exec(stack)?.[0];
+  return place ? `${place}: ${message}` : message;
+}
+
 main().catch((error: unknown) => {
   const known = error instanceof ForgeError ? error : null;
-  const text = error instanceof Error ? error.message : String(error);
+  const text = error instanceof SyntaxError ? placed(error) : error instanceof Error ? error.message : String(error);
   // What helps is in the text of known errors too.
   const message = (known ? text.split('\n')[0]! : text).replace(/^gpuforge worker: /, '');
   const answer: Answer = { kind: 'refused', message, fix: known?.fix ?? null };

@@ -1,27 +1,23 @@
 // The chunks that a worker runs: each result is committed once, a failure is told, and what came in a parcel goes on alone from there.
 
+import { letterOf } from '../chunk-failures.ts';
+import { resultWithin } from '../chunk-time.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
   type ChunkDescriptor,
   type ChunkHandler,
+  NotHere,
   PermanentFailure,
   type WorkerStats,
 } from '../transport.ts';
 import type { Ahead } from './ahead.ts';
 import type { Queue } from './bullmq.ts';
-import { jobFields, type KnownJob, knownJob } from './known-job.ts';
-import {
-  alone,
-  type BulkJob,
-  chunksOf,
-  idOf,
-  isParcel,
-  type Load,
-  type Parcel,
-  putBack,
-  type Single,
-} from './parcel.ts';
+import type { Steps } from './keys.ts';
+import { type KnownJob, KnownJobs } from './known-job.ts';
+import { alone, type BulkJob, chunksOf, idOf, isParcel, type Load, type Parcel, putBack } from './parcel.ts';
+import { mayPass } from './refusals.ts';
+import { hasOther } from './roll-call.ts';
 
 export type BullJob = import('bullmq').Job;
 
@@ -29,7 +25,12 @@ export type BullJob = import('bullmq').Job;
 interface Run {
   readonly chunk: ChunkDescriptor;
   readonly stop: AbortController;
+  /** No other chunk is stopped with it. */
+  readonly apart: boolean;
 }
+
+/** A chunk was told to stop, since its job was cancelled. */
+class JobCancelled extends Error {}
 
 /** An attempt at a chunk. */
 interface Attempt {
@@ -41,23 +42,43 @@ interface Attempt {
   readonly attempts: number;
   /** Somebody had it before: the result may be there. */
   readonly repeated: boolean;
+  readonly needs: Capability;
+  /** Workers that cannot do it. */
+  readonly refused: readonly string[];
 }
 
-/** Jobs that a worker keeps in mind. */
-const mostJobs = 64;
+/** This worker cannot do a chunk, and another one may. */
+class PassedOn extends Error {
+  readonly refused: readonly string[];
+
+  constructor(refused: readonly string[]) {
+    super();
+    this.refused = refused;
+  }
+}
+
+/** How long a result waits that Redis refused. */
+const refusedMs = 500;
+/** How long a chunk waits that this worker cannot do: others should take it meanwhile. */
+const passMs = 200;
 
 export class ChunkRuns {
   readonly #queue: Queue;
   readonly #handler: ChunkHandler;
+  /** Of the worker. */
+  readonly #id: string;
   readonly #stop = new AbortController();
-  /** Jobs that were looked up. */
-  readonly #jobs = new Map<string, KnownJob>();
+  readonly #unheard: () => void;
+  readonly #jobs: KnownJobs;
   readonly #running = new Set<Run>();
   readonly #stats = { done: 0, failed: 0, duplicates: 0 };
 
-  constructor(queue: Queue, handler: ChunkHandler) {
+  constructor(queue: Queue, handler: ChunkHandler, id: string) {
     this.#queue = queue;
     this.#handler = handler;
+    this.#id = id;
+    this.#jobs = new KnownJobs(queue);
+    this.#unheard = queue.news.onCancel((job) => this.#cancel(job));
   }
 
   get stats(): WorkerStats {
@@ -70,34 +91,52 @@ export class ChunkRuns {
 
   /** Whoever listens is told to stop. */
   close(): void {
+    this.#unheard();
     this.#stop.abort();
     for (const { stop } of this.#running) stop.abort();
   }
 
-  /** What is known of jobs now. */
-  learn(jobs: readonly KnownJob[]): void {
-    for (const job of jobs) if (this.#jobs.has(job.id)) this.#jobs.set(job.id, job);
+  /** What is known of open jobs now. */
+  learn(open: ReadonlyMap<string, KnownJob>): void {
+    this.#jobs.learn(open);
+  }
+
+  /** Ends what runs of a job. */
+  #cancel(id: string): void {
+    this.#jobs.cancel(id);
+    for (const { chunk, stop } of this.#running) if (chunk.jobId === id) stop.abort(new JobCancelled());
   }
 
   /** A load of a queue. What was fetched ahead for nothing goes back, as if nobody had taken it. */
   async take(job: BullJob, token: string | undefined, ahead: Ahead, needs: Capability): Promise<void> {
     const load = job.data as Load;
-    const repeated = job.attemptsStarted > 1 || job.stalledCounter > 0;
-    if (isParcel(load)) return this.#open(load, repeated, ahead, needs);
+    const again = job.attemptsStarted > 1 || job.stalledCounter > 0;
+    if (isParcel(load)) return this.#open(load, again, ahead, needs);
+    const { DelayedError, WaitingError } = this.#queue.packages.bullmq;
     ahead.carried(1);
-    if (await ahead.enter()) {
-      const { tried = 0 } = load as Single;
-      const [attempt, attempts] = [job.attemptsMade + 1 + tried, (job.opts.attempts ?? 1) + tried];
-      return this.#inTurn({ chunk: chunksOf(load)[0]!, id: job.id!, attempt, attempts, repeated }, ahead);
+    if (!(await ahead.enter())) {
+      await job.moveToWait(token);
+      throw new WaitingError();
     }
-    await job.moveToWait(token);
-    throw new this.#queue.packages.bullmq.WaitingError();
+    const { past = {} } = load;
+    const { tried = 0, refused = [] } = past;
+    const [attempt, attempts] = [job.attemptsMade + 1 + tried, (job.opts.attempts ?? 1) + tried];
+    const repeated = again || past.again === true;
+    const what = { chunk: chunksOf(load)[0]!, id: job.id!, attempt, attempts, repeated, needs, refused };
+    try {
+      await this.#inTurn(what, ahead);
+    } catch (error) {
+      if (!(error instanceof PassedOn)) throw error;
+      await job.updateData({ ...load, past: { ...past, refused: error.refused } });
+      await job.moveToDelayed(Date.now() + passMs, token);
+      throw new DelayedError();
+    }
   }
 
   /** Runs what will have run in a moment; the rest goes back. All of it does if somebody may have had it before. */
   async #open(parcel: Parcel, repeated: boolean, ahead: Ahead, needs: Capability): Promise<void> {
     const { attempts } = parcel;
-    const { cancelled, again } = await this.#ask(parcel.jobId);
+    const { cancelled, again } = await this.#jobs.ask(parcel.jobId);
     if (cancelled) return;
     const add = async (loads: BulkJob[]): Promise<void> => {
       if (loads.length > 0) await this.#queue.bull(needs).addBulk(loads);
@@ -109,10 +148,11 @@ export class ChunkRuns {
     ahead.carried(Math.max(1, kept));
     const one = async (chunk: ChunkDescriptor): Promise<void> => {
       if (!(await ahead.enter())) return back([chunk]);
-      const first = { chunk, id: idOf(chunk), attempt: 1, attempts, repeated: false };
-      return this.#inTurn(first, ahead).catch((error: unknown) =>
-        isFinal(error) ? undefined : add([alone(chunk, attempts, 1)]),
-      );
+      const first = { chunk, id: idOf(chunk), attempt: 1, attempts, repeated: false, needs, refused: [] };
+      return this.#inTurn(first, ahead).catch((error: unknown) => {
+        if (isFinal(error)) return undefined;
+        return add([alone(chunk, attempts, error instanceof PassedOn ? { refused: error.refused } : { tried: 1 })]);
+      });
     };
     const ended = await Promise.allSettled([back(chunks.slice(kept)), ...chunks.slice(0, kept).map(one)]);
     for (const e of ended) if (e.status === 'rejected') throw e.reason;
@@ -140,51 +180,82 @@ export class ChunkRuns {
     const { chunk, attempt, attempts, repeated } = what;
     const { redis, keys, steps } = this.#queue;
     // What is known of a cancelled job may be old: it may have been removed, and submitted anew.
-    if ((await this.#job(chunk.jobId)).cancelled && (await this.#ask(chunk.jobId)).cancelled) return;
+    if ((await this.#jobs.get(chunk.jobId)).cancelled && (await this.#jobs.ask(chunk.jobId)).cancelled) return;
     if (repeated && (await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) return;
     try {
       await this.#attempt(what, ended);
     } catch (error) {
+      if (error instanceof JobCancelled) {
+        // Submitted again meanwhile, the job goes on: nobody else has the chunk.
+        return (await this.#jobs.ask(chunk.jobId)).cancelled ? undefined : this.#run(what, ended);
+      }
       // It was told to stop, since it was done elsewhere.
       if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) {
         this.#stats.duplicates++;
         return;
       }
-      this.#stats.failed++;
-      const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
-      if (error instanceof PermanentFailure || attempt >= attempts) {
-        await steps.bury(chunk, { index: chunk.index, error: message, trace: stack, attempts: attempt });
-        throw new this.#queue.packages.bullmq.UnrecoverableError(message);
+      if (error instanceof NotHere) {
+        const refused = [...new Set([...what.refused, this.#id])];
+        if (await hasOther(this.#queue, what.needs, refused)) throw new PassedOn(refused);
       }
-      await redis.hincrby(keys.job(chunk.jobId), 'retries', 1);
+      this.#stats.failed++;
+      if (error instanceof PermanentFailure || attempt >= attempts) {
+        const about = { index: chunk.index, chunkId: what.id, attempts: attempt, worker: this.#id };
+        const letter = letterOf(error, about);
+        await steps.bury(chunk, letter);
+        throw new this.#queue.packages.bullmq.UnrecoverableError(letter.error);
+      }
+      await steps.note(chunk.jobId, { retries: '+1' });
       throw error;
     }
   }
 
   /** Runs a chunk and commits its result. */
-  async #attempt({ chunk, id, attempt }: Omit<Attempt, 'attempts'>, ended: (ms: number) => void): Promise<void> {
-    const single = (await this.#job(chunk.jobId)).stragglers === null;
-    // A signal of its own costs as much as the rest: only chunks that may be done elsewhere have one.
-    const run = { chunk, stop: single ? this.#stop : new AbortController() };
+  async #attempt(
+    { chunk, id, attempt }: Pick<Attempt, 'chunk' | 'id' | 'attempt'>,
+    ended: (ms: number) => void,
+  ): Promise<void> {
+    const { stragglers, timeoutMs } = await this.#jobs.get(chunk.jobId);
+    // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
+    const apart = stragglers !== null || timeoutMs !== undefined;
+    const run = { chunk, stop: apart ? new AbortController() : this.#jobs.stopOf(chunk.jobId), apart };
     this.#running.add(run);
     const start = performance.now();
     try {
-      const result = await this.#handler(chunk, { chunkId: id, attempt, signal: run.stop.signal });
+      const work = this.#handler(chunk, { chunkId: id, attempt, signal: run.stop.signal });
+      const at = { chunk, chunkId: id, attempt, worker: this.#id };
+      const result = await resultWithin(timeoutMs, run.stop, at, work);
       const ms = performance.now() - start;
       ended(ms);
-      if (await this.#queue.steps.commit(chunk, result, single ? null : ms)) this.#stats.done++;
+      if (await this.#commit(chunk, id, result, stragglers === null ? null : ms)) this.#stats.done++;
       else this.#stats.duplicates++;
+    } catch (error) {
+      const { reason } = run.stop.signal;
+      throw reason instanceof JobCancelled ? reason : error;
     } finally {
       this.#running.delete(run);
     }
   }
 
-  /** Ends what is run here although its result is there: somebody else was sooner. */
-  async stopDone(): Promise<void> {
+  /** A Redis that has no room for a result is asked again: what was computed is not thrown away. */
+  async #commit(...result: Parameters<Steps['commit']>): Promise<boolean> {
+    for (;;) {
+      try {
+        return await this.#queue.steps.commit(...result);
+      } catch (error) {
+        if (!mayPass(error) || this.closed) throw error;
+        await new Promise((resolve) => setTimeout(resolve, refusedMs));
+      }
+    }
+  }
+
+  /** Ends what is run here for nothing: its result is there, since somebody else was sooner, or its job was cancelled. */
+  async stopNeedless(open: ReadonlyMap<string, KnownJob>): Promise<void> {
     const { redis, keys } = this.#queue;
-    for (const { chunk, stop } of [...this.#running]) {
-      if (stop === this.#stop) continue;
-      if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) stop.abort();
+    for (const { chunk, stop, apart } of [...this.#running]) {
+      const { jobId, index } = chunk;
+      if (!open.has(jobId) && (await this.#jobs.ask(jobId)).cancelled) this.#cancel(jobId);
+      else if (apart && (await redis.hexists(keys.results(jobId), `${index}`)) === 1) stop.abort();
     }
   }
 
@@ -203,24 +274,10 @@ export class ChunkRuns {
     const [chunk] = chunksOf(late.data as Load);
     // Once: whoever writes it down runs it.
     if ((await redis.sadd(keys.again(id), `${chunk!.index}`)) === 0) return;
-    const second = { chunk: chunk!, id: late.id!, attempt: late.attemptsMade + 1, repeated: true };
+    const second = { chunk: chunk!, id: late.id!, attempt: late.attemptsMade + 1 };
     void this.#attempt(second, () => {}).catch(() => {
       // The one that was slow is still at it.
     });
-  }
-
-  async #job(id: string): Promise<KnownJob> {
-    return this.#jobs.get(id) ?? this.#ask(id);
-  }
-
-  async #ask(id: string): Promise<KnownJob> {
-    const { redis, keys } = this.#queue;
-    // One that is gone was cancelled first.
-    const gone = { id, needs: 'cpu', overflow: null, cancelled: true, stragglers: null, again: false };
-    const job = knownJob(id, await redis.hmget(keys.job(id), ...jobFields)) ?? gone;
-    this.#jobs.set(id, job);
-    if (this.#jobs.size > mostJobs) this.#jobs.delete(this.#jobs.keys().next().value!);
-    return job;
   }
 }
 

@@ -62,11 +62,14 @@ const answerMs = 5000;
 export async function checkAnswers({ connect }: Packages, url: string, host: string): Promise<void> {
   const redis = connect(url);
   let last = 'it is silent';
+  let about = '';
   redis.on('error', (error: Error) => {
     last = error.message || String((error as { code?: string }).code ?? error);
   });
   try {
     if (!(await endsWithin(answerMs, redis.ping()))) throw new Error(last);
+    // A user who may not ask is not told.
+    about = await redis.info('memory').catch(() => '');
   } catch (cause) {
     const { message } = cause as Error;
     // It is there, and lets nobody in without a password, or not with this one.
@@ -88,6 +91,20 @@ export async function checkAnswers({ connect }: Packages, url: string, host: str
   } finally {
     redis.disconnect();
   }
+  checkKeeps(about, host);
+}
+
+/** Throws if a Redis throws away what it has accepted when it is full. */
+function checkKeeps(about: string, host: string): void {
+  const [, limit] = /^maxmemory:(\d+)/m.exec(about) ?? [];
+  const [, policy = ''] = /^maxmemory_policy:(\S+)/m.exec(about) ?? [];
+  if (limit === undefined || limit === '0' || !policy.startsWith('allkeys')) return;
+  throw new ForgeError({
+    code: 'REDIS_EVICTS',
+    message: `openTransport: the Redis at ${host} throws keys away when it is full (maxmemory-policy ${policy}): jobs would be lost`,
+    fix: 'redis-cli config set maxmemory-policy noeviction, or use a Redis that is no cache.',
+    where: 'openTransport',
+  });
 }
 
 const withPassword = (url: string): boolean => new URL(url).password !== '';

@@ -7,9 +7,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ForgeError } from '../../index.ts';
+import { ChunkOverdue } from '../chunk-time.ts';
 import { badArgument } from '../failures.ts';
-import { type ChunkDescriptor, type ChunkHandler, type ChunkResult, PermanentFailure } from '../transport.ts';
-import type { Answer, ChildCaps, Order } from './messages.ts';
+import { type ChunkDescriptor, type ChunkHandler, type ChunkResult, NotHere, PermanentFailure } from '../transport.ts';
+import type { Answer, ChildCaps, FailureKind, Order } from './messages.ts';
 
 export interface ExecutorOptions {
   /** The module of operations. */
@@ -32,12 +33,16 @@ interface Running {
 
 /** How long a child may take to load its operations and open its device. */
 const startMs = 120_000;
+/** How long a chunk has to stop when its time is over; then the child is ended. */
+const stopMs = 500;
 
 export class Executor {
   readonly #options: ExecutorOptions;
   readonly #running = new Map<number, Running>();
   readonly #crashes: number[] = [];
   #child: ChildProcess | null = null;
+  /** The child that was ended here. */
+  #ending: ChildProcess | null = null;
   #ready: Promise<ChildCaps> | null = null;
   #next = 0;
   #closed = false;
@@ -74,8 +79,14 @@ export class Executor {
   #run(chunk: ChunkDescriptor, chunkId: string, attempt: number, signal: AbortSignal): Promise<ChunkResult> {
     return new Promise((resolve, reject) => {
       const id = this.#next++;
-      const abort = (): void => this.#tell({ kind: 'abort', id });
+      let stuck: ReturnType<typeof setTimeout> | undefined;
+      const abort = (): void => {
+        this.#tell({ kind: 'abort', id });
+        // What does not even stop when its time is over may never end.
+        if (signal.reason instanceof ChunkOverdue) stuck = setTimeout(() => this.#restart(), stopMs);
+      };
       const end = (): void => {
+        clearTimeout(stuck);
         this.#running.delete(id);
         signal.removeEventListener('abort', abort);
       };
@@ -105,6 +116,12 @@ export class Executor {
     clearTimeout(timer);
   }
 
+  /** Ends the child for a chunk that is stuck; that is the chunk's fault, and no crash. */
+  #restart(): void {
+    this.#ending = this.#child;
+    this.#child?.kill('SIGKILL');
+  }
+
   #tell(order: Order): void {
     this.#child?.send(order, () => {});
   }
@@ -125,9 +142,9 @@ export class Executor {
         } else if (answer.kind === 'refused') reject(refused(answer.message, answer.fix));
         else if (answer.kind === 'done') this.#running.get(answer.id)?.resolve(answer.result);
         else {
-          const Failure = answer.permanent ? PermanentFailure : Error;
-          const error = new Failure(answer.message);
-          error.stack = answer.stack;
+          const { code, stack } = answer;
+          const error = new failures[answer.how](answer.message);
+          Object.assign(error, code === null ? { stack } : { stack, code });
           this.#running.get(answer.id)?.reject(error);
         }
       });
@@ -135,15 +152,15 @@ export class Executor {
         clearTimeout(slow);
         const why = new Error(`the computing process ended with ${signal ?? `code ${code}`}`);
         reject(why);
-        this.#died(why);
+        this.#died(why, child === this.#ending);
       });
     });
   }
 
-  #died(why: Error): void {
+  #died(why: Error, wanted: boolean): void {
     this.#child = null;
     this.#ready = null;
-    if (!this.#closed) {
+    if (!this.#closed && !wanted) {
       const { crashes = 3, crashWindowMs = 600_000 } = this.#options;
       // Steady: a wall clock that is set must neither forgive crashes nor add them up.
       const now = performance.now();
@@ -157,6 +174,17 @@ export class Executor {
     for (const { reject } of [...this.#running.values()]) reject(why);
   }
 }
+
+/** A failure of the child, as it is here. */
+const failures: Readonly<Record<FailureKind, new (message: string) => Error>> = {
+  passing: Error,
+  permanent: PermanentFailure,
+  elsewhere: class extends NotHere {
+    constructor(message: string) {
+      super('NO_OPERATION', message);
+    }
+  },
+};
 
 /** Why a computing process could not start, in its own words. */
 const refused = (message: string, fix: string | null): ForgeError =>

@@ -1,7 +1,9 @@
 // A job in Redis, seen from whoever submitted it or asks for it.
 
 import { checkMethods } from '../../base/signatures.ts';
-import { aborted, badArgument } from '../failures.ts';
+import { throwIfAborted } from '../../index.ts';
+import { retryOfCancelled } from '../chunk-id.ts';
+import { badArgument } from '../failures.ts';
 import { batchKinds, jobSignatures } from '../signatures.ts';
 import {
   type Capability,
@@ -14,13 +16,18 @@ import {
 } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
 import type { Letter } from './keys.ts';
-import { alone, chunksOf, isParcel, type Load } from './parcel.ts';
+import { cancelNews } from './news.ts';
+import { alone, chunksOf, idOf, isParcel, type Load } from './parcel.ts';
+import { refusal, tellRefusals } from './refusals.ts';
 
+/** Jobs of BullMQ that are looked at together. */
+const failedPage = 1000;
 /** Results that are fetched with one call. */
 const ahead = 200;
 
 export async function statusOf({ redis, keys }: Queue, id: string): Promise<JobStatus | null> {
-  const answers = await redis.multi().hgetall(keys.job(id)).hlen(keys.results(id)).hlen(keys.dead(id)).exec();
+  // No transaction: a Redis that is full refuses those, also to read. In this order no chunk is counted twice.
+  const answers = await redis.pipeline().hgetall(keys.job(id)).hlen(keys.results(id)).hlen(keys.dead(id)).exec();
   const [job, done, dead] = (answers ?? []).map(([, value]) => value) as [Record<string, string>, number, number];
   if (!job?.op) return null;
   const total = job.total === undefined ? null : Number(job.total);
@@ -68,33 +75,44 @@ export class RedisJob implements JobHandle {
   }
 
   async status(): Promise<JobStatus> {
+    this.#check();
     return (await statusOf(this.#queue, this.id)) ?? removed(this.id);
   }
 
   async cancel(): Promise<void> {
-    const { redis, keys } = this.#queue;
-    await redis.hset(keys.job(this.id), 'cancelled', '1');
-    await redis.publish(keys.news, this.id);
+    // Also while the transport closes: what is being submitted is cancelled then.
+    const { redis, keys, steps } = this.#queue;
+    if (await steps.note(this.id, { cancelled: '1' })) await redis.publish(keys.news, cancelNews(this.id));
   }
 
   async remove(): Promise<void> {
-    await this.cancel();
     const { redis, keys } = this.#queue;
-    const bull = this.#queue.bull(this.#needs);
-    const waiting = await bull.getJobs(['waiting', 'delayed', 'failed']);
-    const own = waiting.filter((job) => (job.data as Load).jobId === this.id);
-    // What a worker has just taken is skipped there: the job is cancelled.
-    await Promise.all(own.map((job) => job.remove().catch(() => 0)));
+    const status = await statusOf(this.#queue, this.id);
+    await this.cancel();
+    // Of a job that is done nothing waits; the queue may be full of others.
+    if (status?.state !== 'done') await this.#unqueue();
     await redis
       .multi()
       .srem(keys.jobs, this.id)
+      .srem(keys.open, this.id)
       .del(...[keys.job, keys.results, keys.dead, keys.times, keys.again].map((of) => of(this.id)))
       .exec();
   }
 
+  /** Takes its chunks out of the queue. */
+  async #unqueue(): Promise<void> {
+    const waiting = await this.#queue.bull(this.#needs).getJobs(['waiting', 'delayed', 'failed']);
+    const own = waiting.filter((job) => (job?.data as Load | undefined)?.jobId === this.id);
+    // What a worker has just taken is skipped there: the job is cancelled.
+    await Promise.all(own.map((job) => job.remove().catch(() => 0)));
+  }
+
   async retry(): Promise<number> {
+    this.#check();
     const { redis, keys } = this.#queue;
+    if ((await redis.hget(keys.job(this.id), 'cancelled')) !== null) throw retryOfCancelled(this.id);
     const letters = await this.#letters();
+    if (letters.length > 0) await redis.sadd(keys.open, this.id);
     const attempts = Number((await redis.hget(keys.job(this.id), 'attempts')) ?? defaultAttempts);
     const bull = this.#queue.bull(this.#needs);
     for (const { chunk } of letters) {
@@ -112,12 +130,23 @@ export class RedisJob implements JobHandle {
   }
 
   async #letters(): Promise<Letter[]> {
+    this.#check();
     const { redis, keys } = this.#queue;
     const all = Object.values(await redis.hgetall(keys.dead(this.id))).map((text) => JSON.parse(text) as Letter);
     return all.sort((a, b) => a.index - b.index);
   }
 
   async *results(): AsyncGenerator<ChunkOutcome, void> {
+    try {
+      yield* this.#results();
+    } catch (error) {
+      throw refusal('results', error);
+    } finally {
+      this.#queue.news.forget(this.id);
+    }
+  }
+
+  async *#results(): AsyncGenerator<ChunkOutcome, void> {
     for (let at = 0; ; ) {
       const mark = this.#queue.news.mark(this.id);
       const status = await this.status();
@@ -144,7 +173,7 @@ export class RedisJob implements JobHandle {
     const found: ChunkOutcome[] = [];
     for (let i = 0; i < wanted.length; i++) {
       const index = Number(wanted[i]);
-      if (results[i]) found.push({ index, ok: true, result: JSON.parse(results[i]!) as ChunkResult });
+      if (results[i]) found.push({ index, ok: true, result: plainResult(JSON.parse(results[i]!) as ChunkResult) });
       else if (dead[i]) found.push({ index, ok: false, dead: plain(JSON.parse(dead[i]!) as Letter) });
       else break;
     }
@@ -152,38 +181,60 @@ export class RedisJob implements JobHandle {
   }
 
   async finished(signal?: AbortSignal): Promise<JobStatus> {
+    try {
+      return await this.#finished(signal);
+    } finally {
+      this.#queue.news.forget(this.id);
+    }
+  }
+
+  async #finished(signal: AbortSignal | undefined): Promise<JobStatus> {
     for (;;) {
       const mark = this.#queue.news.mark(this.id);
       const status = await this.status();
       if (status.state !== 'running') return status;
       await this.#wait(mark, signal);
-      if (signal?.aborted) throw aborted('finished', signal);
+      throwIfAborted(signal, 'finished');
     }
   }
 
   async #wait(mark: number, signal?: AbortSignal): Promise<void> {
     const told = await this.#queue.news.since(this.id, mark, signal);
+    this.#check();
+    if (!told) await this.#bury();
+  }
+
+  #check(): void {
     if (this.#queue.closed())
       throw badArgument('job', `the transport of job ${this.id} was closed`, 'Open one again, and ask it for the job.');
-    if (!told) await this.#bury();
   }
 
   /** Chunks that BullMQ gave up because their workers died again and again: nobody was left to write their dead letter. */
   async #bury(): Promise<void> {
     const bull = this.#queue.bull(this.#needs);
     if ((await bull.getFailedCount()) === 0) return;
-    for (const job of await bull.getFailed(0, 999)) {
-      const load = job.data as Load;
-      if (load.jobId !== this.id) continue;
-      const [error, trace] = [job.failedReason, job.stacktrace?.join('\n') ?? ''];
-      for (const chunk of chunksOf(load))
-        await this.#queue.steps.bury(chunk, { index: chunk.index, error, trace, attempts: job.attemptsMade });
-      // Its chunks are tried again alone, if they are.
-      if (isParcel(load)) await job.remove();
+    // Those of other jobs are among them, for as long as their jobs are kept.
+    for (let at = 0, page = failedPage; page === failedPage; at += failedPage) {
+      const failed = await bull.getFailed(at, at + failedPage - 1);
+      page = failed.length;
+      for (const job of failed) {
+        const load = job.data as Load;
+        if (load.jobId !== this.id) continue;
+        const trace = [job.failedReason, ...(job.stacktrace ?? [])].join('\n');
+        const lost = { error: workersDied, code: 'WORKER_LOST', trace, attempts: job.attemptsStarted, worker: null };
+        for (const chunk of chunksOf(load))
+          await this.#queue.steps.bury(chunk, { index: chunk.index, chunkId: idOf(chunk), ...lost });
+        // Its chunks are tried again alone, if they are.
+        if (isParcel(load)) await job.remove();
+      }
     }
   }
 }
 
-const plain = ({ index, error, trace, attempts }: Letter): DeadLetter => ({ index, error, trace, attempts });
+const plainResult = ({ value, outputs }: ChunkResult): ChunkResult => ({ value, outputs });
+const plain = ({ chunk: _, ...letter }: Letter): DeadLetter => letter;
 
+const workersDied = 'every worker that ran it died, or was silent for longer than its lock';
+
+tellRefusals(RedisJob.prototype, ['status', 'cancel', 'remove', 'retry', 'deadLetters', 'finished']);
 checkMethods(RedisJob.prototype, jobSignatures, batchKinds);

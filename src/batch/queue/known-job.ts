@@ -1,6 +1,7 @@
-// What a worker knows of a job that has not ended, as it stands in Redis.
+// What a worker knows of the jobs it has chunks of, as it stands in Redis.
 
 import type { Capability } from '../transport.ts';
+import type { Queue } from './bullmq.ts';
 
 /** Where the chunks of a job may go as well, and from which backlog on. */
 export interface Overflow {
@@ -15,15 +16,17 @@ export interface KnownJob {
   readonly cancelled: boolean;
   /** From which multiple of the median on a chunk is a straggler; null if none is. */
   readonly stragglers: number | null;
+  /** The longest an attempt at a chunk may take. */
+  readonly timeoutMs: number | undefined;
   /** It was submitted more than once: chunks may be in a parcel, and in the queue alone. */
   readonly again: boolean;
 }
 
-export const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers', 'again'] as const;
+export const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers', 'again', 'timeoutMs'] as const;
 
 /** Null if there is no such job. */
 export function knownJob(id: string, fields: readonly (string | null)[] | undefined): KnownJob | null {
-  const [needs, overflow, cancelled, stragglers, again] = fields ?? [];
+  const [needs, overflow, cancelled, stragglers, again, timeoutMs] = fields ?? [];
   if (!needs) return null;
   return {
     id,
@@ -31,6 +34,72 @@ export function knownJob(id: string, fields: readonly (string | null)[] | undefi
     overflow: overflow ? (JSON.parse(overflow) as Overflow) : null,
     cancelled: cancelled === '1',
     stragglers: stragglers ? Number(stragglers) : null,
+    timeoutMs: timeoutMs ? Number(timeoutMs) : undefined,
     again: again === '1',
   };
+}
+
+/** One that is gone was cancelled first. */
+const gone = (id: string): KnownJob => ({
+  id,
+  needs: 'cpu',
+  overflow: null,
+  cancelled: true,
+  stragglers: null,
+  timeoutMs: undefined,
+  again: false,
+});
+
+/** Jobs that are kept in mind. */
+const mostJobs = 64;
+
+export class KnownJobs {
+  readonly #queue: Queue;
+  readonly #jobs = new Map<string, KnownJob>();
+  /** What stops the chunks of a job, by its id: a signal for each chunk would cost as much as the rest. */
+  readonly #stops = new Map<string, AbortController>();
+
+  constructor(queue: Queue) {
+    this.#queue = queue;
+  }
+
+  async get(id: string): Promise<KnownJob> {
+    return this.#jobs.get(id) ?? this.ask(id);
+  }
+
+  async ask(id: string): Promise<KnownJob> {
+    const { redis, keys } = this.#queue;
+    const job = knownJob(id, await redis.hmget(keys.job(id), ...jobFields)) ?? gone(id);
+    this.#jobs.set(id, job);
+    if (this.#jobs.size > mostJobs) this.#forget(this.#jobs.keys().next().value!);
+    return job;
+  }
+
+  /** How open jobs stand now; of others it is asked again, should a chunk of them come. */
+  learn(open: ReadonlyMap<string, KnownJob>): void {
+    for (const id of [...this.#jobs.keys()]) {
+      const job = open.get(id);
+      if (job) this.#jobs.set(id, job);
+      else this.#forget(id);
+    }
+  }
+
+  /** What stops the chunks of a job together. */
+  stopOf(id: string): AbortController {
+    let stop = this.#stops.get(id);
+    if (!stop) this.#stops.set(id, (stop = new AbortController()));
+    return stop;
+  }
+
+  /** It was cancelled: what stops its chunks has done so. */
+  cancel(id: string): void {
+    const job = this.#jobs.get(id);
+    if (job) this.#jobs.set(id, { ...job, cancelled: true });
+    this.#stops.delete(id);
+  }
+
+  #forget(id: string): void {
+    this.#jobs.delete(id);
+    this.#stops.delete(id);
+  }
 }

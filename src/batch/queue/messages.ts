@@ -24,8 +24,12 @@ export type Answer =
       readonly id: number;
       readonly message: string;
       readonly stack: string;
-      readonly permanent: boolean;
+      readonly code: string | null;
+      readonly how: FailureKind;
     };
+
+/** Whether another attempt may help, or another worker. */
+export type FailureKind = 'passing' | 'permanent' | 'elsewhere';
 
 /** What the child found out about its device. */
 export interface ChildCaps {

@@ -1,21 +1,34 @@
-// Who waits for a job is told when something in it has changed; and told to look every two seconds, as messages may be lost.
+// Who waits for a job is told when something in it has changed; and told to look every two seconds, as messages may be lost. Workers are
+// told of jobs that are cancelled, and of those that are new to them.
 
 import type { Redis } from './connect.ts';
 
 const lookMs = 2000;
 const crowdMs = 10;
+/** No id begins like this. */
+const cancelMark = '!';
+
+/** The message that a job was cancelled. */
+export const cancelNews = (id: string): string => `${cancelMark}${id}`;
 
 export class News {
   readonly #redis: Redis;
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Messages by job, of those that somebody looked at. */
   readonly #told = new Map<string, number>();
+  readonly #cancelled = new Set<(id: string) => void>();
+  readonly #any = new Set<(id: string) => void>();
   readonly #ready: Promise<unknown>;
 
   constructor(redis: Redis, channel: string) {
     this.#redis = redis;
     this.#ready = redis.subscribe(channel).catch(() => null);
-    redis.on('message', (_: string, id: string) => this.#tell(id));
+    redis.on('message', (_: string, text: string) => {
+      if (!text.startsWith(cancelMark)) {
+        this.#tell(text);
+        for (const call of this.#any) call(text);
+      } else for (const call of this.#cancelled) call(text.slice(cancelMark.length));
+    });
   }
 
   /** How much was told of a job: taken before looking at it, so that nothing is missed between the look and the wait. */
@@ -48,6 +61,23 @@ export class News {
       signal?.addEventListener('abort', stop, { once: true });
       list.add(tell);
     });
+  }
+
+  /** Calls back for each job that is cancelled; returns what ends it. */
+  onCancel(call: (id: string) => void): () => void {
+    this.#cancelled.add(call);
+    return () => void this.#cancelled.delete(call);
+  }
+
+  /** Calls back for each job of which something is told; returns what ends it. */
+  onAny(call: (id: string) => void): () => void {
+    this.#any.add(call);
+    return () => void this.#any.delete(call);
+  }
+
+  /** Nobody asks for this job here any more, or not soon. Who still does is told once for nothing. */
+  forget(id: string): void {
+    if (!this.#waiting.has(id)) this.#told.delete(id);
   }
 
   close(): void {

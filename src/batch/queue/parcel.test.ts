@@ -37,7 +37,7 @@ describe('parcels', () => {
 
   it('a chunk that was tried goes on with the attempts it has left, and waits twice as long each time', async () => {
     expect(alone(chunk(4), 3)).toMatchObject({ data: chunk(4), opts: { attempts: 3, backoff: { delay: 100 } } });
-    const again = alone(chunk(4), 3, 1);
+    const again = alone(chunk(4), 3, { tried: 1 });
     expect(again.opts).toMatchObject({ attempts: 2, delay: 100, backoff: { delay: 200 } });
     expect(again.opts.jobId).toBe(await chunkIdOf(chunk(4)));
     expect(idOf(chunk(4))).toBe(again.opts.jobId);

@@ -17,8 +17,17 @@ export interface Parcel extends Pick<ChunkDescriptor, 'jobId' | 'op' | 'codeVers
   readonly attempts: number;
 }
 
-/** A chunk that was tried in a parcel says how often. */
-export type Single = ChunkDescriptor & { readonly tried?: number };
+/** What a chunk that travels alone has behind it. */
+export interface Past {
+  /** Attempts that were made of it in a parcel. */
+  readonly tried?: number;
+  /** Its job was submitted again: it may be done by now. */
+  readonly again?: boolean;
+  /** Ids of workers that cannot do it. */
+  readonly refused?: readonly string[];
+}
+
+export type Single = ChunkDescriptor & { readonly past?: Past };
 
 export type Load = Single | Parcel;
 
@@ -31,8 +40,8 @@ export function chunksOf(load: Load): readonly ChunkDescriptor[] {
 }
 
 function chunkOf(single: Single): ChunkDescriptor {
-  if (single.tried === undefined) return single;
-  const { tried: _, ...chunk } = single;
+  if (single.past === undefined) return single;
+  const { past: _, ...chunk } = single;
   return chunk;
 }
 
@@ -64,15 +73,16 @@ export interface BulkJob {
 /** The wait after the first attempt, in ms; twice as long after each. */
 const backoffMs = 100;
 
-/** A chunk that travels alone; `tried`: attempts that were made of it. */
-export function alone(chunk: ChunkDescriptor, attempts: number, tried = 0): BulkJob {
+/** A chunk that travels alone. */
+export function alone(chunk: ChunkDescriptor, attempts: number, past?: Past): BulkJob {
+  const { tried = 0 } = past ?? {};
   const waits = {
     attempts: attempts - tried,
     backoff: { type: 'exponential', delay: backoffMs * 2 ** tried },
   } as const;
   const opts = { jobId: idOf(chunk), ...waits, removeOnComplete: true } as const;
-  if (tried === 0) return { name: chunk.op, data: chunk, opts };
-  return { name: chunk.op, data: { ...chunk, tried }, opts: { ...opts, delay: backoffMs * 2 ** (tried - 1) } };
+  const data = past === undefined ? chunk : { ...chunk, past };
+  return { name: chunk.op, data, opts: tried === 0 ? opts : { ...opts, delay: backoffMs * 2 ** (tried - 1) } };
 }
 
 /** Chunks of an opened parcel, as the next ones of the queue: they have waited. */

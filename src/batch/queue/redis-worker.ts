@@ -29,8 +29,10 @@ type BullWorker = import('bullmq').Worker;
 
 /** How long Redis has to hear that a worker closes. */
 const sayMs = 1000;
-/** How often the queues of other kinds are looked at. */
-const lookMs = 500;
+/** How often open jobs are looked at: messages may be lost. */
+const lookMs = 2000;
+/** How often at most: when there is a new job, and while one overflows to slower workers or has its stragglers started again. */
+const soonMs = 500;
 
 export class RedisWorker implements WorkerHandle {
   readonly id = crypto.randomUUID();
@@ -41,21 +43,37 @@ export class RedisWorker implements WorkerHandle {
   readonly #bulls = new Map<Capability, BullWorker>();
   readonly #aheads: Ahead[] = [];
   readonly #connections: Redis[] = [];
-  #timer: ReturnType<typeof setInterval> | null = null;
+  #open: ReadonlyMap<string, KnownJob> = new Map();
+  readonly #unheard: () => void;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  /** By the clock of `performance`: when the next look is due, and when the last one began. */
+  #due = Number.POSITIVE_INFINITY;
+  #began = 0;
   #looking = false;
+  /** Something was told since the last look began: it may not have seen it. */
+  #news = false;
 
   private constructor(queue: Queue, handler: ChunkHandler, caps: WorkerCaps, concurrency: number) {
     this.#queue = queue;
-    this.#runs = new ChunkRuns(queue, handler);
+    this.#runs = new ChunkRuns(queue, handler, this.id);
     this.#caps = caps;
     this.#concurrency = concurrency;
+    this.#unheard = queue.news.onAny((id) => {
+      if (this.#open.has(id)) return;
+      this.#news = true;
+      this.#lookIn(this.#began + soonMs - performance.now());
+    });
   }
 
   static async start(queue: Queue, handler: ChunkHandler, caps: WorkerCaps, concurrency: number): Promise<RedisWorker> {
     const worker = new RedisWorker(queue, handler, caps, concurrency);
-    await worker.#look();
-    worker.#timer = setInterval(() => void worker.#look().catch(() => {}), lookMs);
-    return worker;
+    try {
+      await worker.#look();
+      return worker;
+    } catch (error) {
+      await worker.close();
+      throw error;
+    }
   }
 
   stats(): WorkerStats {
@@ -63,9 +81,9 @@ export class RedisWorker implements WorkerHandle {
   }
 
   async close(): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
+    this.#unheard();
     this.#runs.close();
+    if (this.#timer) clearTimeout(this.#timer);
     for (const ahead of this.#aheads) ahead.close();
     // A handler may never end: without its connection the lock runs out, and its chunk goes to another worker.
     await endsWithin(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
@@ -78,34 +96,54 @@ export class RedisWorker implements WorkerHandle {
     );
   }
 
+  /** Looks after so many ms, if not sooner. */
+  #lookIn(ms: number): void {
+    const due = performance.now() + Math.max(0, ms);
+    if (this.#looking || this.#runs.closed || due >= this.#due) return;
+    this.#due = due;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look().catch(() => {}), due - performance.now());
+  }
+
   /** Serves the queues of this kind, and those that overflow to it; says that this worker is there. */
   async #look(): Promise<void> {
     if (this.#looking || this.#runs.closed) return;
     this.#looking = true;
+    this.#news = false;
+    this.#began = performance.now();
     try {
       await sayThere(this.#queue, this.id, this.#caps);
-      const jobs = await this.#open();
-      for (const [needs, over] of this.#queues(jobs)) {
+      this.#open = await this.#opened();
+      this.#runs.learn(this.#open);
+      const jobs = [...this.#open.values()];
+      const queues = this.#queues(jobs);
+      for (const [needs, over] of queues) {
         if (serves(this.#caps, needs)) this.#serve(needs);
         else if (over && serves(this.#caps, over.to)) await this.#help(needs, over);
       }
-      await this.#runs.stopDone();
+      // The jobs that overflowed have ended: what comes after them is for the faster ones alone.
+      for (const [needs, bull] of this.#bulls)
+        if (!serves(this.#caps, needs) && !queues.get(needs) && !bull.isPaused()) await bull.pause(true);
+      await this.#runs.stopNeedless(this.#open);
       for (const job of jobs) if (serves(this.#caps, job.needs)) await this.#runs.startAgain(job);
     } finally {
       this.#looking = false;
+      this.#due = Number.POSITIVE_INFINITY;
+      const changes =
+        this.#news || [...this.#open.values()].some((job) => job.overflow !== null || job.stragglers !== null);
+      this.#lookIn(this.#began + (changes ? soonMs : lookMs) - performance.now());
     }
   }
 
-  /** The jobs there are, with one question for all. Cancelled ones are seen within half a second. */
-  async #open(): Promise<KnownJob[]> {
+  /** The jobs that have not ended, with one question for all. */
+  async #opened(): Promise<ReadonlyMap<string, KnownJob>> {
     const { redis, keys } = this.#queue;
-    const ids = await redis.smembers(keys.jobs);
+    const ids = await redis.smembers(keys.open);
     const asked = redis.pipeline();
     for (const id of ids) asked.hmget(keys.job(id), ...jobFields);
-    const answers = (await asked.exec()) ?? [];
+    const answers = ids.length === 0 ? [] : ((await asked.exec()) ?? []);
     const jobs = ids.flatMap((id, i) => knownJob(id, answers[i]?.[1] as (string | null)[] | undefined) ?? []);
-    this.#runs.learn(jobs);
-    return jobs;
+    return new Map(jobs.map((job) => [job.id, job]));
   }
 
   /** The queues of jobs, and where they overflow to. */

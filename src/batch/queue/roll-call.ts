@@ -1,11 +1,14 @@
 // Which workers there are: each says so every now and then, by the clock of Redis, the one that all machines share.
 
-import type { WorkerCaps } from '../transport.ts';
+import { serves } from '../chunk-id.ts';
+import type { Capability, WorkerCaps } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
 import type { Redis } from './connect.ts';
 
 /** How long a silent worker counts as there. */
 const silentMs = 5000;
+/** How long it is kept in mind. */
+const forgetMs = 60_000;
 
 /** Milliseconds by the clock of Redis. */
 async function clockOf(redis: Redis): Promise<number> {
@@ -18,11 +21,22 @@ export async function sayThere({ redis, keys }: Queue, id: string, caps: WorkerC
   await redis.hset(keys.workers, id, JSON.stringify({ ...caps, at: await clockOf(redis) }));
 }
 
-/** Those that said so lately. */
-export async function workersThere({ redis, keys }: Queue): Promise<WorkerCaps[]> {
+/** Those that said so lately, by their ids. Who died without a word is forgotten after a while. */
+async function thereById({ redis, keys }: Queue): Promise<Map<string, WorkerCaps>> {
   const now = await clockOf(redis);
-  const said = Object.values(await redis.hgetall(keys.workers)).map(
-    (text) => JSON.parse(text) as WorkerCaps & { readonly at: number },
-  );
-  return said.filter((w) => now - w.at < silentMs).map(({ at: _, ...caps }) => caps);
+  const said = Object.entries(await redis.hgetall(keys.workers)).map(([id, text]) => {
+    const { at, ...caps } = JSON.parse(text) as WorkerCaps & { readonly at: number };
+    return { id, caps, silent: now - at };
+  });
+  const gone = said.filter((w) => w.silent > forgetMs).map((w) => w.id);
+  if (gone.length > 0) await redis.hdel(keys.workers, ...gone);
+  return new Map(said.filter((w) => w.silent < silentMs).map((w) => [w.id, w.caps]));
+}
+
+/** Those that said so lately. */
+export const workersThere = async (queue: Queue): Promise<WorkerCaps[]> => [...(await thereById(queue)).values()];
+
+/** Whether there is a worker that can do what a job needs, but for some. */
+export async function hasOther(queue: Queue, needs: Capability, but: readonly string[]): Promise<boolean> {
+  return [...(await thereById(queue))].some(([id, caps]) => !but.includes(id) && serves(caps, needs));
 }

@@ -1,0 +1,111 @@
+// A worker of this process: takes chunks as long as it has room, and tells what became of them.
+
+import { checkMethods } from '../base/signatures.ts';
+import { letterOf } from './chunk-failures.ts';
+import { chunkIdOf } from './chunk-id.ts';
+import { ChunkOverdue, resultWithin } from './chunk-time.ts';
+import { endsWithin } from './ends-within.ts';
+import type { Waiting } from './local-job.ts';
+import { batchKinds, workerSignatures } from './signatures.ts';
+import {
+  type ChunkHandler,
+  closeMs,
+  defaultAttempts,
+  NotHere,
+  PermanentFailure,
+  type WorkerCaps,
+  type WorkerHandle,
+  type WorkerStats,
+} from './transport.ts';
+
+/** Where a worker's chunks come from, and where those go that it could not do. */
+export interface Supply {
+  take(): Waiting | undefined;
+  /** It failed, and is tried again in a while. */
+  again(waiting: Waiting): void;
+  back(waiting: Waiting): void;
+  /** Whether there is a worker that may be able to do it. */
+  hasOther(waiting: Waiting): boolean;
+  left(): void;
+}
+
+export class LocalWorker implements WorkerHandle {
+  readonly id = crypto.randomUUID();
+  readonly caps: WorkerCaps;
+  readonly #handler: ChunkHandler;
+  readonly #concurrency: number;
+  readonly #supply: Supply;
+  readonly #running = new Set<Promise<void>>();
+  readonly #stats = { done: 0, failed: 0, duplicates: 0 };
+  #closed = false;
+
+  constructor(handler: ChunkHandler, caps: WorkerCaps, concurrency: number, supply: Supply) {
+    this.#handler = handler;
+    this.caps = caps;
+    this.#concurrency = concurrency;
+    this.#supply = supply;
+  }
+
+  stats(): WorkerStats {
+    return { ...this.#stats };
+  }
+
+  wake(): void {
+    while (!this.#closed && this.#running.size < this.#concurrency) {
+      const next = this.#supply.take();
+      if (!next) return;
+      if (next.job.cancelled) continue;
+      const running = this.#run(next).finally(() => {
+        this.#running.delete(running);
+        this.wake();
+      });
+      this.#running.add(running);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await endsWithin(closeMs, Promise.all(this.#running));
+    this.#supply.left();
+  }
+
+  async #run(waiting: Waiting): Promise<void> {
+    const { chunk, job, attempt } = waiting;
+    const run = job.began(waiting, this);
+    const chunkId = await chunkIdOf(chunk);
+    try {
+      const work = this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
+      const result = await resultWithin(
+        job.descriptor.timeoutMs,
+        run.stop,
+        { chunk, chunkId, attempt, worker: this.id },
+        work,
+      );
+      if (job.commit(run, chunkId, result)) this.#stats.done++;
+      else this.#stats.duplicates++;
+    } catch (error) {
+      if (job.ended(run)) {
+        this.#stats.duplicates++;
+        return;
+      }
+      if (run.stop.signal.aborted && !(error instanceof ChunkOverdue)) {
+        // Its job was cancelled. Submitted again meanwhile, the job goes on: nobody else has the chunk.
+        if (!job.cancelled) this.#supply.back(waiting);
+        return;
+      }
+      if (error instanceof NotHere) {
+        const elsewhere = { ...waiting, refused: new Set(waiting.refused).add(this) };
+        if (this.#supply.hasOther(elsewhere)) return this.#supply.back(elsewhere);
+      }
+      this.#stats.failed++;
+      const last = error instanceof PermanentFailure || attempt >= (job.descriptor.attempts ?? defaultAttempts);
+      if (last) job.died(waiting, letterOf(error, { index: chunk.index, chunkId, attempts: attempt, worker: this.id }));
+      else {
+        job.retries++;
+        this.#supply.again(waiting);
+      }
+    }
+  }
+}
+
+checkMethods(LocalWorker.prototype, workerSignatures, batchKinds);
