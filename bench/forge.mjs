@@ -195,6 +195,7 @@ const { batches, measure, readErrors, unseen, written } = await import('../test/
 for (const [name, files] of [
   ['texts the patterns were written with', batches(written)],
   ...batches(unseen).map((file) => [`texts only measured (${path.basename(file.pathname)})`, [file]]),
+  ['texts only measured, all together', batches(unseen)],
 ]) {
   const { texts, recall, precision } = measure(files.flatMap(readErrors), (text) => explain(text));
   const percent = (share) => `${(share * 100).toFixed(1)} %`;

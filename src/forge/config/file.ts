@@ -47,7 +47,7 @@ export interface ConfigFile {
   readonly problems: readonly string[];
 }
 
-export function readConfig(path: string): ConfigFile {
+function readConfig(path: string): ConfigFile {
   let source: string;
   try {
     source = readFileSync(path, 'utf8');

@@ -21,7 +21,7 @@ const address = text(/^https?:\/\/(?![^/]*@)[^\s"'\\]+$/, 'an http(s) address wi
 const path = text(/^[^\p{Cc}]+$/u, 'a path');
 export const FRAMEWORKS = ['pytorch', 'tensorflow', 'jax'] as const;
 const USUAL = ['uv', 'requirements', 'conda', 'pixi', 'docker', 'devcontainer', 'verify'] as const;
-export const FORMATS = [...USUAL, 'apptainer', 'cloud-init'] as const;
+const FORMATS = [...USUAL, 'apptainer', 'cloud-init'] as const;
 
 const row = (
   key: string,

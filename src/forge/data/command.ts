@@ -15,7 +15,7 @@ import { UPDATED } from './in-use.ts';
 import { checkTables, type LoadedTables } from './tables.ts';
 import { DRIVER_RELEASES, parseDriverReleases, parseReleaseMd, RELEASE_MD } from './upstream.ts';
 
-export const DATA_SCHEMA = 'gpuforge.data/1';
+const DATA_SCHEMA = 'gpuforge.data/1';
 
 export type DataAction = 'version' | 'check' | 'update';
 

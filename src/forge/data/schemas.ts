@@ -9,7 +9,7 @@ const gfx = text(/^gfx[0-9a-f]{3,4}$/, 'a target such as gfx1100');
 const day = text(/^\d{4}-\d{2}-\d{2}$/, 'a day such as 2026-11-15');
 const url = text(/^https:\/\/[^\s]+$/, 'an https address');
 
-export const platformTag = oneOf('linux-x64', 'linux-arm64', 'windows-x64', 'macos-arm64', 'macos-x64');
+const platformTag = oneOf('linux-x64', 'linux-arm64', 'windows-x64', 'macos-arm64', 'macos-x64');
 export const backend = oneOf('cuda', 'rocm', 'xpu', 'mps', 'cpu');
 export const framework = oneOf('pytorch', 'tensorflow', 'jax');
 const family = oneOf(

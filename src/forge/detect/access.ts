@@ -24,7 +24,7 @@ function mayReadWrite(user: Ports['user'], stat: { mode: number; uid: number; gi
 }
 
 /** The group's name from /etc/group, or its number. */
-export function groupName(ports: Ports, gid: number): string {
+function groupName(ports: Ports, gid: number): string {
   for (const line of (ports.files.read('/etc/group') ?? '').split('\n')) {
     const [name, , id] = line.split(':');
     if (name && Number(id) === gid && id !== '') return name;

@@ -31,7 +31,7 @@ export function readAmd(ports: Ports, pci: readonly PciFacts[]): AmdTier0 {
   return { driver, gpus: cards.map((card) => amdCard(ports, card, driver, nodes)) };
 }
 
-export function readTopology(ports: Ports): readonly KfdNode[] {
+function readTopology(ports: Ports): readonly KfdNode[] {
   return (ports.files.list(KFD) ?? []).flatMap((name) => {
     const text = ports.files.read(`${KFD}/${name}/properties`);
     if (text === undefined) return [];

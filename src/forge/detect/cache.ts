@@ -10,7 +10,7 @@ import type { CachePort, Ports } from '../ports.ts';
 import { PCI_ROOT } from './pci.ts';
 import { visibilityNames } from './visibility.ts';
 
-export const CACHE_SCHEMA = 1;
+const CACHE_SCHEMA = 1;
 export const FULL_LIFE_MS = 24 * 3600 * 1000;
 export const SHORT_LIFE_MS = 10 * 60 * 1000;
 const FUTURE_LIMIT_MS = 5 * 60 * 1000;

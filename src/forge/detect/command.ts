@@ -9,7 +9,7 @@ import { renderDetection } from './render.ts';
 import { rankGpus } from './score.ts';
 
 export const DETECT_SCHEMA = 'gpuforge.detect/1';
-export const CACHE_LIST_SCHEMA = 'gpuforge.cache/1';
+const CACHE_LIST_SCHEMA = 'gpuforge.cache/1';
 
 export interface DetectFlags {
   readonly json?: boolean;

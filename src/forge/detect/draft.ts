@@ -7,9 +7,9 @@ import { boundDriver } from './pci.ts';
 export const GIB = 1024 ** 3;
 
 /** Facts of another vendor say so instead of "unknown". */
-export const notNvidia = missing('told for NVIDIA devices only');
-export const notAmd = missing('told for AMD devices only');
-export const notIntel = missing('told for Intel devices only');
+const notNvidia = missing('told for NVIDIA devices only');
+const notAmd = missing('told for AMD devices only');
+const notIntel = missing('told for Intel devices only');
 
 const absent: Omit<Gpu, 'id' | 'vendor'> = {
   kind: missing('not told by the machine'),

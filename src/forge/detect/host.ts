@@ -61,7 +61,7 @@ function operatingSystem(ports: Ports, release: Readonly<Record<string, string |
 }
 
 /** Darwin 20 to 24 are macOS 11 to 15; from Darwin 25 on the names jumped to 26. */
-export function macosVersion(darwin: string): number {
+function macosVersion(darwin: string): number {
   const major = Number.parseInt(darwin, 10);
   return major >= 25 ? major + 1 : major - 9;
 }

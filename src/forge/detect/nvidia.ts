@@ -191,7 +191,7 @@ function tegraGpu(ports: Ports, host: HostSystem, chip: NvidiaChip): Gpu {
 }
 
 /** "Model: \t NVIDIA H200" lines. */
-export function parseInformation(text: string | undefined): Readonly<Record<string, string | undefined>> {
+function parseInformation(text: string | undefined): Readonly<Record<string, string | undefined>> {
   const lines = (text ?? '').split('\n').flatMap((line) => {
     const colon = line.indexOf(':');
     return colon > 0 ? [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()] as const] : [];

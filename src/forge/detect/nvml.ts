@@ -27,7 +27,7 @@ export interface Nvml {
   close(): void;
 }
 
-export class NvmlError extends Error {
+class NvmlError extends Error {
   readonly status: number;
   constructor(call: string, status: number) {
     super(`${call} returned ${status}${statusText[status] ? ` (${statusText[status]})` : ''}`);

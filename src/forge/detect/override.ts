@@ -5,6 +5,7 @@
 
 import { ArgumentError } from '../../errors.ts';
 import type { Arch, Platform } from '../machine.ts';
+import { listed } from '../text/listed.ts';
 
 export interface Override {
   /** Product names ("RTX 4090"), PCI ids ("10de:2684"), "sm_89" or "gfx1100"; several for several cards. */
@@ -41,7 +42,7 @@ export function isEmpty(override: Override): boolean {
 
 export function describeOverride(override: Override): readonly string[] {
   return [
-    ...(override.gpus ? [`GPU: ${override.gpus.join(', ')}`] : []),
+    ...(override.gpus ? [`GPU: ${listed(override.gpus)}`] : []),
     ...(override.driver ? [`driver: ${override.driver}`] : []),
     ...(override.platform ? [`operating system: ${override.platform}`] : []),
     ...(override.arch ? [`architecture: ${override.arch}`] : []),

@@ -101,7 +101,7 @@ function describeMig(mig: {
   return sizes.length === 0 ? 'on, no instances' : `on, ${sizes.length} instances: ${sizes.join(', ')}`;
 }
 
-export function scoreText(score: Score): string {
+function scoreText(score: Score): string {
   if (score.total === null)
     return `none: ${score.parts.find((part) => part.points === null)?.because ?? 'nothing is known'}`;
   const parts = score.parts.map((part) => `${part.name} ${part.points === null ? '-' : `${part.points}/${part.most}`}`);

@@ -9,7 +9,7 @@ import { columns, formatBytes, type Output, type Style, styleFor } from '../styl
 import type { DetectFlags } from './command.ts';
 import { joinReadings, type Reading, telemetryStream } from './telemetry.ts';
 
-export const WATCH_SCHEMA = 'gpuforge.watch/1';
+const WATCH_SCHEMA = 'gpuforge.watch/1';
 const CLEAR = '\u001b[H\u001b[J';
 
 export async function watch(ports: Ports, machine: Machine, flags: DetectFlags, output: Output): Promise<number> {

@@ -67,7 +67,7 @@ export interface Icd {
 }
 
 /** The drivers Vulkan would load: those of the variables if set, else those of the system's and the user's folders. */
-export function findIcds({ ports }: Context): readonly Icd[] {
+function findIcds({ ports }: Context): readonly Icd[] {
   const { env, files, home } = ports;
   const chosen = env.VK_DRIVER_FILES ?? env.VK_ICD_FILENAMES;
   const userData = env.XDG_DATA_HOME || `${home}/.local/share`;

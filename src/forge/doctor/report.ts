@@ -7,7 +7,7 @@ import { findPackage, findProgram } from './programs.ts';
 import { inspectPython } from './python.ts';
 import type { Context, DoctorReport, World } from './types.ts';
 
-export const REPORT_SCHEMA = 'gpuforge.report/1';
+const REPORT_SCHEMA = 'gpuforge.report/1';
 
 export interface ReportRow {
   readonly name: string;
@@ -108,7 +108,7 @@ function sentence(text: string): string {
 }
 
 /** Takes out what names a person or a device: the home folder, the user, the host, UUIDs, serial-like ids. */
-export function anonymiser({ ports, world }: Context): (text: string) => string {
+function anonymiser({ ports, world }: Context): (text: string) => string {
   const user = ports.home.split(/[\\/]/).at(-1) ?? '';
   const replacements: [RegExp, string][] = [
     [/\b(GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4,12})*\b/gi, '$1-…'],

@@ -19,7 +19,7 @@ import { extraOf } from './uv.ts';
 import { inspect, type Placement, writeFiles } from './write.ts';
 import { type Format, formats, render } from './writers.ts';
 
-export const ENV_SCHEMA = 'gpuforge.env/1';
+const ENV_SCHEMA = 'gpuforge.env/1';
 
 export interface EnvFlags extends Omit<ResolveFlags, 'all' | 'check'> {
   readonly profile?: string;

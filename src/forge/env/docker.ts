@@ -62,7 +62,7 @@ export function sameBuild({ choice, container }: EnvPlan): boolean {
   return own.framework === choice.framework && own.version === choice.version && own.variant === choice.variant;
 }
 
-export function systemPackages(backend: string): readonly string[] {
+function systemPackages(backend: string): readonly string[] {
   const apt = (packages: readonly string[], before: readonly string[] = []): readonly string[] => [
     ...before,
     'RUN apt-get update && apt-get install -y --no-install-recommends \\',

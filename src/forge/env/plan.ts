@@ -21,6 +21,7 @@ import { hostTarget, nameOfGpu } from '../resolve/facts.ts';
 import { resolve } from '../resolve/resolve.ts';
 import type { Choice, Requirement, Resolution } from '../resolve/types.ts';
 import { nameOf } from '../resolve/wheels.ts';
+import { listed } from '../text/listed.ts';
 import type { Mirrors } from './mirrors.ts';
 import { mirrored } from './mirrors.ts';
 
@@ -172,7 +173,7 @@ function frameworkOf(choice: Choice, profile: Profile): readonly Requirement[] {
     : choice.requirements;
 }
 
-export function packageTarget(machine: Machine, choice: Choice, platform: PlatformTag): PackageTarget {
+function packageTarget(machine: Machine, choice: Choice, platform: PlatformTag): PackageTarget {
   const used = machine.gpus.filter((gpu) => choice.gpus.includes(nameOfGpu(gpu)));
   const ccs = used
     .map((gpu) => factValue(gpu.computeCapability))
@@ -190,7 +191,7 @@ export function packageTarget(machine: Machine, choice: Choice, platform: Platfo
 }
 
 /** A card sold with 12 GB tells 11.99 GiB or a little less; the profiles speak of the size on the box. */
-export function nominalGiB(bytes: number): number {
+function nominalGiB(bytes: number): number {
   const gib = bytes / 1024 ** 3;
   const whole = Math.ceil(gib);
   return whole - gib <= gib * 0.05 ? whole : gib;
@@ -209,14 +210,13 @@ function driverCudaOf(tables: Tables, machine: Machine): string | null {
 }
 
 function headLines(machine: Machine, choice: Choice, resolution: Resolution, reviewed: string): readonly string[] {
-  const counted = new Map<string, number>();
-  for (const gpu of machine.gpus) {
-    const cc = factValue(gpu.computeCapability);
-    const what = cc ? `compute capability ${formatCc(cc)}` : (factValue(gpu.gfx) ?? factValue(gpu.intelFamily));
-    const line = `${nameOfGpu(gpu)}${what ? ` (${what})` : ''}`;
-    counted.set(line, (counted.get(line) ?? 0) + 1);
-  }
-  const gpus = [...counted].map(([line, count]) => (count > 1 ? `${count} × ${line}` : line)).join(', ');
+  const gpus = listed(
+    machine.gpus.map((gpu) => {
+      const cc = factValue(gpu.computeCapability);
+      const what = cc ? `compute capability ${formatCc(cc)}` : (factValue(gpu.gfx) ?? factValue(gpu.intelFamily));
+      return `${nameOfGpu(gpu)}${what ? ` (${what})` : ''}`;
+    }),
+  );
   const driver = machine.drivers.nvidia ? (factValue(machine.drivers.nvidia.version) ?? 'not installed') : undefined;
   const host = `${machine.host.wsl > 0 ? 'WSL2' : machine.host.platform} ${machine.host.arch}`;
   return [

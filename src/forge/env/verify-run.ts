@@ -9,7 +9,7 @@ import type { Output } from '../style.ts';
 import { plainText } from '../text/plain.ts';
 import { shell } from '../text/quote.ts';
 
-export const VERIFY_SCHEMA = 'gpuforge.verify/1';
+const VERIFY_SCHEMA = 'gpuforge.verify/1';
 const LIMIT_MS = 120_000;
 
 export interface VerifyFlags {

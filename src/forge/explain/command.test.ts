@@ -74,7 +74,24 @@ describe('gpuforge explain', () => {
     expect(JSON.parse((await run(['fine'], { machine: false, json: true })).out)).toEqual({
       schema: 'gpuforge.explain/1',
       explanations: [],
+      nearest: [],
     });
+  });
+
+  it('names a doubtful class as the nearest only, without steps, with status 1', async () => {
+    const text = 'Error: The kernel module failed to load. Secure boot is enabled on this system.';
+    const { status, out } = await run([text], { machine: false });
+    expect(status).toBe(1);
+    expect(out).toMatch(/No known error was recognised/);
+    expect(out).toMatch(
+      /Nearest, but too little in the text speaks for it: Secure Boot refuses the module \(secure-boot\)\./,
+    );
+    expect(out).not.toMatch(/^ {2}1\. /m);
+    const told = JSON.parse((await run([text], { machine: false, json: true })).out);
+    expect(told.explanations).toEqual([]);
+    expect(told.nearest).toEqual([
+      { code: 'secure-boot', title: 'Secure Boot refuses the module', line: text, lineNumber: 1 },
+    ]);
   });
 
   it('refuses nothing, a folder and a file that is not there with status 2', async () => {

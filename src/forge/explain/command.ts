@@ -10,10 +10,10 @@ import { machineOf } from '../resolve/command.ts';
 import type { MachineFlags } from '../resolve/machine-for.ts';
 import { type Output, type Style, styleFor } from '../style.ts';
 import { shell, wrap } from '../text/quote.ts';
-import { explain } from './explain.ts';
+import { explainText } from './explain.ts';
 import { type Input, textOf } from './input.ts';
 import { repair } from './repair.ts';
-import { EXPLAIN_SCHEMA, type Explanation } from './types.ts';
+import { EXPLAIN_SCHEMA, type Explanation, type Nearest } from './types.ts';
 
 export interface ExplainFlags extends MachineFlags {
   readonly json?: boolean;
@@ -39,14 +39,15 @@ export function runExplain(
     const text = await textOf(words, input);
     const config = loadConfig(ports);
     const machine = known ?? (flags.machine === false ? undefined : await machineOf(ports, flags, config));
-    const found = explain(text, {
+    const { explanations: found, nearest } = explainText(text, {
       ...(machine ? { machine, tables: tablesInUse(ports, config) } : {}),
       limit: flags.limit ?? 3,
     });
-    if (flags.json) output.write(`${JSON.stringify({ schema: EXPLAIN_SCHEMA, explanations: found }, null, 2)}\n`);
+    if (flags.json)
+      output.write(`${JSON.stringify({ schema: EXPLAIN_SCHEMA, explanations: found, nearest }, null, 2)}\n`);
     else {
       const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
-      output.write(renderExplanations(found, styleFor(output, { color, env: ports.env }), output.columns));
+      output.write(renderExplanations(found, styleFor(output, { color, env: ports.env }), output.columns, nearest));
       warnAll(config.problems, output);
     }
     if (flags.fix && found.length > 0)
@@ -61,10 +62,19 @@ export function runExplain(
   });
 }
 
-export function renderExplanations(found: readonly Explanation[], style: Style, width: number): string {
+function renderExplanations(
+  found: readonly Explanation[],
+  style: Style,
+  width: number,
+  nearest: readonly Nearest[] = [],
+): string {
   const columns = Math.max(60, Math.min(width, 110)) - 4;
   if (found.length === 0) {
-    return 'No known error was recognised in this text.\nTo ask somebody, run gpuforge report: it prints the facts of this machine, to paste beside the text.\n';
+    return [
+      'No known error was recognised in this text.',
+      ...guesses(nearest, style),
+      'To ask somebody, run gpuforge report: it prints the facts of this machine, to paste beside the text.\n',
+    ].join('\n');
   }
   const paint = { critical: style.red, error: style.red, warning: style.yellow, information: style.dim } as const;
   return found
@@ -89,6 +99,17 @@ export function renderExplanations(found: readonly Explanation[], style: Style, 
       return `${lines.join('\n')}\n`;
     })
     .join('\n');
+}
+
+/** A guess has no steps: following them would cost more than asking. */
+function guesses(nearest: readonly Nearest[], style: Style): readonly string[] {
+  if (nearest.length === 0) return [];
+  const [first, ...others] = nearest.map(({ title, code }) => `${title} ${style.dim(`(${code})`)}`);
+  const line = nearest[0]!.line;
+  return [
+    `Nearest, but too little in the text speaks for it: ${[first, ...others].join('; or: ')}.`,
+    ...(line === '' ? [] : [style.dim(`  line ${nearest[0]!.lineNumber}: ${line}`)]),
+  ];
 }
 
 export { type Input, standardInput } from './input.ts';

@@ -2,7 +2,8 @@
 //
 // Every class is tried on the whole text. A class scores by how specific its best pattern is, never by length; the facts of
 // the machine rule classes out or confirm them, and a class that explains another comes before it. The best few come back,
-// best first. Where no line tells by itself, a second look joins neighbouring lines. No match is an honest answer.
+// best first. Where no line tells by itself, a second look joins neighbouring lines. No match is an honest answer, and so is a
+// match that the words around it do not bear out (decide.ts): it is only named as the nearest.
 
 import type { Framework } from '../data/schemas.ts';
 import { type LoadedTables, loadTables } from '../data/tables.ts';
@@ -13,13 +14,15 @@ import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean, condense, lineAt } from './clean.ts';
+import { ANSWER, type Ground, guess, weigh, wordsAround } from './decide.ts';
+import { sharesOf } from './evidence/evidence.ts';
 import { Haystack } from './haystack.ts';
 import { COMPILER, NOTICE, PROGRAMMER, RECORD, TOLD } from './lines.ts';
 import { needsOfPattern } from './needs.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
 import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
-import type { Context, ErrorClass, Explanation, Facts, Kind } from './types.ts';
+import type { Context, ErrorClass, Explained, Explanation, Facts, Kind, Nearest } from './types.ts';
 import { cudaNumbers, valuesIn } from './values.ts';
 
 const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase: 0.75, symptom: 0.6, weak: 0.5 };
@@ -44,7 +47,13 @@ interface Found extends Hit {
   readonly line: string;
 }
 
+/** The explanations of an error, best first; none where nothing is recognised. */
 export function explain(source: string, options: ExplainOptions = {}): readonly Explanation[] {
+  return explainText(source, options).explanations;
+}
+
+/** As `explain`, with the nearest guesses where nothing is recognised. */
+export function explainText(source: string, options: ExplainOptions = {}): Explained {
   const { text, lineNumber } = condense(clean(source));
   const values = valuesIn(text);
   const numbers = cudaNumbers(text);
@@ -75,11 +84,17 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
     const seen = secondLook(text);
     const entry = catalogue.find(({ code }) => code === seen?.code);
     if (seen && entry && !entry.unless?.test(lineAt(text, seen.offset)))
-      take(entry, { score: SECOND, offset: seen.offset, groups: seen.values, family: true });
+      take(entry, { score: SECOND, offset: seen.offset, groups: seen.values, family: true, ground: 'joined' });
   }
-  return ranked(found)
-    .slice(0, options.limit ?? 3)
-    .map(({ entry, context, line, score, offset }) => ({
+  const rows = ranked(found);
+  const nearest = doubts(rows, text);
+  if (nearest)
+    return {
+      explanations: [],
+      nearest: nearest.map(({ offset, ...row }) => ({ ...row, lineNumber: lineNumber(offset) })),
+    };
+  const explanations = rows.slice(0, options.limit ?? 3).map(
+    ({ entry, context, line, score, offset }): Explanation => ({
       code: entry.code,
       severity: entry.severity,
       title: entry.title,
@@ -95,7 +110,35 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
       score: Math.round(score * 100) / 100,
       confidence: score >= 0.8 ? 'high' : score >= 0.7 ? 'medium' : 'low',
       links: entry.links,
-    }));
+    }),
+  );
+  return { explanations, nearest: [] };
+}
+
+/** More text than people paste to ask about one error: a guess from its words would be one about a log. */
+const MOST_GUESSED = 4096;
+
+/** What may be meant where no answer is given; undefined where the first row is an answer. */
+function doubts(
+  rows: readonly Found[],
+  text: string,
+): readonly (Omit<Nearest, 'lineNumber'> & { readonly offset: number })[] | undefined {
+  const [first] = rows;
+  if (!first && text.length > MOST_GUESSED) return [];
+  const words = first ? wordsAround(text, first.offset, first.ground) : [sharesOf(text)];
+  const opinions = rows.map(({ entry, ground }) => ({ code: entry.code, ground }));
+  const borneOut = ({ entry }: Found): boolean =>
+    words.some((shares) => (weigh(opinions, shares).get(entry.code) ?? 0) >= ANSWER);
+  if (first && borneOut(first)) return undefined;
+  const guessed = catalogue.find(({ code }) => code === guess(words[0]!));
+  return [
+    ...(first
+      ? [{ code: first.entry.code, title: first.entry.title, line: shorten(first.line), offset: first.offset }]
+      : []),
+    ...(guessed && guessed.code !== first?.entry.code
+      ? [{ code: guessed.code, title: guessed.title, line: shorten(first?.line ?? ''), offset: first?.offset ?? 0 }]
+      : []),
+  ];
 }
 
 /** From here on a class has words of its own; below it only says that something failed. */
@@ -142,6 +185,7 @@ interface Hit {
   readonly groups: Readonly<Record<string, string>>;
   /** Found by a family only. */
   readonly family: boolean;
+  readonly ground: Ground;
 }
 
 /** Success is no error, and these numbers have a class. */
@@ -157,7 +201,8 @@ function match(
   let further = 0;
   const groups: Record<string, string> = {};
   const take = (
-    base: number,
+    kind: Kind,
+    rank: number,
     offset: number,
     values: Readonly<Record<string, string | undefined>> = {},
     family = false,
@@ -169,7 +214,8 @@ function match(
     if (family && COMPILER.test(line) && !buildCodes.has(entry.code)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
-    if (!best || base > best.score) best = { score: base, offset, groups, family };
+    const base = BASE[kind] - rank * RANK;
+    if (!best || base > best.score) best = { score: base, offset, groups, family, ground: family ? 'family' : kind };
     return true;
   };
   for (const pattern of entry.patterns) {
@@ -177,15 +223,14 @@ function match(
     const { kind, re, along, rank = 0, family = false, notice = false } = pattern;
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
-    const base = BASE[kind] - rank * RANK;
-    if (!hit || take(base, hit.index, hit.groups, family, notice)) continue;
+    if (!hit || take(kind, rank, hit.index, hit.groups, family, notice)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(base, again.index, again.groups, family, notice)) break;
+      if (take(kind, rank, again.index, again.groups, family, notice)) break;
   }
   for (const { number, offset } of numbers)
     if (entry.cuda?.includes(number) || (entry.cudaOther && !named.has(number)))
-      take(entry.cudaOther ? BASE.symptom : BASE.code, offset, { cudaError: String(number) });
+      take(entry.cudaOther ? 'symptom' : 'code', 0, offset, { cudaError: String(number) });
   return best && { ...best, score: best.score + Math.min(3, further) * FURTHER };
 }
 

@@ -29,6 +29,7 @@ export const RECORD = anyOf(
   /is deprecated/,
   /[Bb]uilding from source\.\.\./,
   /\b(?:Processing|Proceeding) without\b/,
+  /\berror while handling argument\b/,
   /: +Could not collect\b/,
   /: +\(not found\)$/,
   /: no version information available \(required by/,

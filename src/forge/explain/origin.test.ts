@@ -79,6 +79,11 @@ describe('a fix follows the text', () => {
     expect(commands('Consult /var/lib/dkms/amdgpu/6.8.5/build/make.log for more information.')).toMatch(
       /dkms\/amdgpu.*--no-dkms/s,
     );
+    expect(commands('Pcie atomics not enabled, hostcall not supported')).toMatch(/slot of the processor/);
+    expect(commands('Pcie atomics not enabled, hostcall not supported')).not.toContain('modprobe');
+    expect(commands('CMake Error at CMakeLists.txt:40 (message):\n  CUDA: OpenCV requires the module cudev')).toMatch(
+      /CMAKE_PREFIX_PATH/,
+    );
     expect(commands('Error: no available backend found. ERR: [wasm] backend not found')).toContain(
       'executionProviders',
     );

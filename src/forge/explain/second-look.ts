@@ -19,7 +19,7 @@ export interface SecondLook {
 
 /** Lines that report a fault, not just speak of one. */
 const FAULT =
-  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully|\bmake(?:\[\d+\])?: \*\*\*/i;
+  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully|\bCrashLoopBackOff\b|\bImagePullBackOff\b|\bmake(?:\[\d+\])?: \*\*\*/i;
 
 /** What git and npm say of themselves. */
 const OTHERS =

@@ -109,3 +109,17 @@ export interface Explanation {
   readonly confidence: 'high' | 'medium' | 'low';
   readonly links: readonly string[];
 }
+
+/** A class that a text may belong to: too little speaks for it to be an answer. */
+export interface Nearest {
+  readonly code: string;
+  readonly title: string;
+  readonly line: string;
+  readonly lineNumber: number;
+}
+
+export interface Explained {
+  readonly explanations: readonly Explanation[];
+  /** Where there is no explanation: what it may be. Never an answer. */
+  readonly nearest: readonly Nearest[];
+}

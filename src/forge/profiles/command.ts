@@ -9,7 +9,7 @@ import { columns, type Output } from '../style.ts';
 import { wrap } from '../text/quote.ts';
 import { allProfiles, findProfile } from './profiles.ts';
 
-export const PROFILES_SCHEMA = 'gpuforge.profiles/1';
+const PROFILES_SCHEMA = 'gpuforge.profiles/1';
 
 export function runProfiles(
   ports: Ports,

@@ -39,7 +39,7 @@ export function scoreProfiles(
     .sort((a, b) => (b.score ?? -1) - (a.score ?? -1));
 }
 
-export function scoreProfile(
+function scoreProfile(
   tables: Tables,
   profile: Profile,
   machine: Machine,

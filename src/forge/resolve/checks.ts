@@ -244,13 +244,14 @@ function macos(wheel: Wheel, target: Target): Passed | Failed {
 function python(wheel: Wheel, target: Target): Passed | Failed {
   const range = `${wheel.pythonMin} to ${wheel.pythonMax}`;
   if (target.python === undefined) return nothing;
-  const fits =
-    compareVersions(target.python, wheel.pythonMin) >= 0 && compareVersions(target.python, wheel.pythonMax) <= 0;
+  const tooOld = compareVersions(target.python, wheel.pythonMin) < 0;
+  const fits = !tooOld && compareVersions(target.python, wheel.pythonMax) <= 0;
   return fits
     ? passed('python', `Python ${target.python} lies within ${range}`, wheel.source)
     : failed(
         `${wheel.framework} ${wheel.version} ${wheel.variant} needs Python ${range}; ${target.python} was asked for`,
         wheel.source,
-        `{} would need Python ${range}`,
+        // Releases part in the end of the range that was missed, not in the other.
+        tooOld ? `newer {} needs Python ${wheel.pythonMin} at least` : `newer {} ends at Python ${wheel.pythonMax}`,
       );
 }

@@ -89,6 +89,18 @@ describe('gpuforge resolve', () => {
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(110);
   });
 
+  it('reads well where one Python fits and many builds do not', async () => {
+    const { out } = await run({ for: ['Orin'], os: 'linux' });
+    expect(out).toContain('Python 3.10 (no other fits)');
+    expect(out).toContain('comes with its JetPack');
+    expect(out).not.toMatch(/install that branch/);
+    const arc = (await run({ for: ['Arc A770'], os: 'windows', arch: 'x64', python: '3.9' })).out;
+    expect(arc.replaceAll(/\s+/g, ' ')).toContain('torch 2.8.0 xpu, because newer xpu needs Python 3.10 at least');
+    expect(arc.split('newer xpu')).toHaveLength(2);
+    expect(out).toContain('Python 3.10: the range is 3.10 only');
+    expect(out.replaceAll(/\s+/g, ' ')).toContain('because sm_87 is not in cu132, cu130, cu128 and cu126');
+  });
+
   it('-v also shows what was rejected and the time', async () => {
     const { out } = await run({ ...card, verbose: true });
     expect(out).toMatch(/Rejected[\s\S]*torch 2\.14\.1 cu130 +driver +cu130 needs driver 580/);
@@ -198,6 +210,7 @@ describe('builds side by side, instances and mirrors', () => {
     expect(JSON.parse(out).choice.gpus).toHaveLength(4);
     expect((await run({ forInstance: 'p6e-gb200.36xlarge', driver: '580', json: true })).out).toContain('linux arm64');
     expect((await go({ for: [], forInstance: 'g5.xlargee' })).status).toBe(2);
+    expect((await go({ for: [], forInstance: 'p5.48xlarge' })).out).toMatch(/^for GPU: 8 × H100 SXM5, driver/);
   });
 
   it.each(['3.12.7', 'python3.12', '3.12'])('reads --python %s', async (python) => {

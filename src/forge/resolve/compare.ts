@@ -7,7 +7,7 @@ import { choose } from './choose.ts';
 import type { CheckName, Resolution, ResolveRequest } from './types.ts';
 import { nameOf } from './wheels.ts';
 
-export const COMPARE_SCHEMA = 'gpuforge.compare/1';
+const COMPARE_SCHEMA = 'gpuforge.compare/1';
 
 export interface Side {
   readonly asked: string;

@@ -59,7 +59,9 @@ export function vendorTargets(tables: Tables, machine: Machine, python: string |
     const driver = vendor === 'nvidia' ? nvidiaDriver(tables, machine, gpus) : undefined;
     if (driver?.assumed) {
       warnings.push(
-        `the NVIDIA driver is not known: resolved for branch R${branchOf(driver.version)}; install that branch or a newer one that fits`,
+        gpus.every(({ tegra }) => tegra)
+          ? 'the driver of a Jetson comes with its JetPack: the build is for that JetPack'
+          : `the NVIDIA driver is not known: resolved for branch R${branchOf(driver.version)}; install that branch or a newer one that fits`,
       );
     }
     found.push({

@@ -50,7 +50,7 @@ export function proofOf(
 }
 
 export function pythonStep(tables: Tables, wheel: Wheel, asked: string | undefined): ProofStep {
-  const range = `${wheel.pythonMin} to ${wheel.pythonMax}`;
+  const range = pythonsText([wheel.pythonMin, wheel.pythonMax]);
   const chosen = asked ?? pythonsIn(tables, wheel.pythonMin, wheel.pythonMax)[0] ?? wheel.pythonMax;
   return {
     check: 'python',
@@ -78,9 +78,24 @@ export function summarise(target: Target, candidate: Candidate, rejected: readon
     const variants = grouped.get(row.brief) ?? new Set<string>();
     grouped.set(row.brief, variants.add(row.build.split(' ')[2] ?? row.build));
   }
-  const because = [...grouped].slice(0, 2).map(([brief, variants]) => brief.replace('{}', [...variants].join(' and ')));
+  const because = [...grouped]
+    .slice(0, 2)
+    .map(([brief, variants]) => brief.replace('{}', listed(newestFirst([...variants]))));
   return `${chain.join(' → ')}${because.length > 0 ? `, because ${because.join('; ')}` : ''}`;
 }
+
+/** "cu132, cu130 and cu126". */
+const listed = (names: readonly string[]): string =>
+  names.length < 3 ? names.join(' and ') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+const numberIn = (name: string): number => Number(/\d+/.exec(name)?.[0] ?? 0);
+
+const newestFirst = (names: readonly string[]): readonly string[] =>
+  [...names].sort((a, b) => numberIn(b) - numberIn(a));
+
+/** "3.10 to 3.14", or "3.10 only". */
+export const pythonsText = ([least, most]: readonly [string, string]): string =>
+  least === most ? `${least} only` : `${least} to ${most}`;
 
 /** Whether the rejected build would have been preferred. */
 function isBetter(row: Rejection, wheel: Wheel): boolean {

@@ -3,6 +3,7 @@
 import type { Machine } from '../machine.ts';
 import { columns, type Style } from '../style.ts';
 import { shell, wrap } from '../text/quote.ts';
+import { pythonsText } from './proof.ts';
 import type { Choice, Resolution } from './types.ts';
 import { nameOf } from './wheels.ts';
 
@@ -20,11 +21,9 @@ export function renderResolution(result: Resolution, machine: Machine, style: St
     lines.push(style.dim(`for ${machine.overrides.join(', ')} (given, not detected)`), '');
   if (result.status === 'ok') {
     const { choice } = result;
-    const range = choice.pythonRange.join(' to ');
-    lines.push(
-      `${style.bold(nameOf(choice))}  Python ${choice.python}${range === choice.python ? '' : ` (${range} fit)`}`,
-      '',
-    );
+    const [least, most] = choice.pythonRange;
+    const fit = least === most ? 'no other fits' : `${pythonsText(choice.pythonRange)} fit`;
+    lines.push(`${style.bold(nameOf(choice))}  Python ${choice.python} (${fit})`, '');
     lines.push(...wrap(result.summary, width).map((line) => `  ${line}`), '');
     lines.push(style.bold('Install'), `  ${installCommand(choice, options.pypi)}`);
     for (const [name, value] of Object.entries(choice.environment)) lines.push(`  and run with ${name}=${value}`);
@@ -70,7 +69,7 @@ function proofLines(result: Resolution, style: Style, width: number): readonly s
   return [...steps, ...pages.map((page, i) => style.dim(`  [${i + 1}] ${page}`))];
 }
 
-export function installCommand(choice: Choice, pypi?: string): string {
+function installCommand(choice: Choice, pypi?: string): string {
   const index = [
     ...(pypi === undefined ? [] : ['--index-url', pypi]),
     ...(choice.index ? ['--extra-index-url', choice.index.url] : []),
@@ -88,7 +87,7 @@ export function renderBuilds(builds: readonly Choice[], framework: string): stri
     ...builds.map((row) => [
       nameOf(row),
       row.cuda ? `${row.cuda}${row.minorVersionCompatibility ? ' (minor-version compatibility)' : ''}` : '-',
-      row.pythonRange.join(' to '),
+      pythonsText(row.pythonRange),
       row.index?.url ?? 'PyPI',
     ]),
   ]);

@@ -44,7 +44,7 @@ export function bestForVendor(tables: Tables, wheels: readonly Wheel[], entry: V
  * All GPUs, then smaller sets. GPUs of one architecture stay together, so there are few sets even on a big machine. Larger
  * memory first, then more GPUs, then the newer architecture; unknown memory counts by number only.
  */
-export function subsets(gpus: readonly TargetGpu[]): readonly (readonly TargetGpu[])[] {
+function subsets(gpus: readonly TargetGpu[]): readonly (readonly TargetGpu[])[] {
   const groups = new Map<string, TargetGpu[]>();
   for (const gpu of gpus) {
     const key = gpu.cc ? `${formatCc(gpu.cc)}${gpu.tegra ? 't' : ''}` : (gpu.gfx ?? gpu.family ?? gpu.name);

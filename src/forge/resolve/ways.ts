@@ -6,6 +6,7 @@ import { factValue, known, type Machine } from '../machine.ts';
 import { choose } from './choose.ts';
 import { branchOf } from './drivers.ts';
 import { hostTarget, nameOfGpu } from './facts.ts';
+import { pythonsText } from './proof.ts';
 import type { Choice, Rejection, ResolveRequest, WayOut } from './types.ts';
 import { nameOf } from './wheels.ts';
 
@@ -85,7 +86,7 @@ function anotherPython(tables: Tables, request: ResolveRequest): WayOut | undefi
   return (
     choice && {
       kind: 'python',
-      text: `use Python ${choice.python} (${choice.pythonRange.join(' to ')} fit): then ${nameOf(choice)} runs`,
+      text: `use Python ${choice.python} (${pythonsText(choice.pythonRange)} fit): then ${nameOf(choice)} runs`,
       choice,
     }
   );

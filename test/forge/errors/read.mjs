@@ -4,7 +4,8 @@
 // two classes are right, "none" where there is nothing to explain. "~c" is true of the text but tells less than it does ("a
 // CUDA call failed" of a message that names the reason): such an answer is not found for recall and not wrong for precision.
 // `written.txt` was there when the patterns were written; `unseen.txt` was collected afterwards and is only measured. A file
-// whose name goes on after a hyphen (`written-platforms.txt`) is a further batch of the same half.
+// whose name goes on after a hyphen (`written-platforms.txt`) is a further batch of the same half; `written-known.txt` holds what
+// programs are known to print, without a thread.
 
 import { readdirSync, readFileSync } from 'node:fs';
 

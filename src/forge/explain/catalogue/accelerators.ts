@@ -21,7 +21,9 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch sees no Intel GPU',
     patterns: [
-      phrase(/Torch not compiled with XPU enabled|Intel GPU driver is not (?:properly )?installed/i),
+      phrase(
+        /(?:PyTorch|torch) (?:was |is )?(?:not (?:compiled|built) with|(?:compiled|built) without) XPU|Intel GPU driver is not (?:properly )?installed/i,
+      ),
       phrase(/Module (?:i915|xe) not found|could not insert '(?:i915|xe)'/i),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(

@@ -5,6 +5,9 @@ import { asRoot, here, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { ROCM, ROCM_MATRIX } from './links.ts';
 
+const ATOMICS =
+  /PCIe? atomics?\b[^\n]{0,20}\b(?:not (?:enabled|supported|available)|missing|required|disabled)|hostcall not supported|PCI rejects atomics/i;
+
 const override = say(
   'HSA_OVERRIDE_GFX_VERSION makes a near relative pass as supported (10.3.0 for gfx103x, 11.0.0 for gfx110x); AMD does not support it and it can crash, so only as a last resort.',
 );
@@ -20,7 +23,7 @@ export const amdClasses: readonly ErrorClass[] = [
       // Builds for AMD keep the words of CUDA.
       phrase(
         /(?:device kernel image is invalid|no kernel image is available|invalid device function)/i,
-        /\bgfx[0-9a-f]{3,4}\b|\+rocm|\bROCm\b|\bradeon\b/i,
+        /\bgfx[0-9a-f]{3,4}\b|\+rocm|\bROCm\b|\bradeon\b|\bHIP\w*: /i,
       ),
       phrase(
         /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
@@ -83,15 +86,22 @@ export const amdClasses: readonly ErrorClass[] = [
         /no ROCm-capable device is detected|No (?:AMD|HSA) (?:GPU|agents?) (?:found|detected)|Driver not initialized \(amdgpu not found/i,
       ),
       phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
+      phrase(ATOMICS),
       phrase(/ROCm: no agent|no (?:ROCm|HIP|AMD) (?:agents?|devices?|GPUs?) (?:was |were )?(?:found|detected)/i),
     ],
     cause: (context) =>
-      context.facts && !context.facts.amd
-        ? 'This machine shows no AMD GPU.'
-        : 'The amdgpu driver or /dev/kfd is missing, the user may not open it, or the GPU is not one that ROCm computes on.',
-    fix: () => [
+      ATOMICS.test(context.line)
+        ? 'ROCm needs PCIe atomics, and the way from the processor to this card does not carry them.'
+        : context.facts && !context.facts.amd
+          ? 'This machine shows no AMD GPU.'
+          : 'The amdgpu driver or /dev/kfd is missing, the user may not open it, or the GPU is not one that ROCm computes on.',
+    fix: ({ line }) => [
       run('See what is there and what blocks it.', 'gpuforge', 'doctor', '-v'),
-      asRoot('Load the driver.', 'modprobe', 'amdgpu'),
+      ATOMICS.test(line)
+        ? say(
+            'Put the card into a slot of the processor itself (PCIe 3.0 or later), not behind the chipset, a riser or Thunderbolt; a virtual machine must pass atomics on.',
+          )
+        : asRoot('Load the driver.', 'modprobe', 'amdgpu'),
     ],
     links: [ROCM],
   },

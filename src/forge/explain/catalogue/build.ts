@@ -139,6 +139,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'A source build needs the CUDA toolkit',
     patterns: [
       code(/Could NOT find CUDA(?:Toolkit)?\b/),
+      phrase(/CMake (?:does not|cannot|could not) find (?:the )?CUDA (?:SDK|toolkit|compiler)/i),
       phrase(
         /CUDA_HOME (?:environment variable is not set|does not exist)|CUDA_HOME does not exist, unable to compile/i,
       ),
@@ -341,6 +342,10 @@ export const buildClasses: readonly ErrorClass[] = [
         /(?:\bc10|\bATen|\btorch|\bcub|\bthrust|\bcutlass)\/\S+\.(?:h|hpp|cuh)[:(][^\n]*error[: ]|\.cuh?\(\d+\): error: |error: identifier "__\w+" is undefined/,
       ),
       symptom(/\d+ errors? detected in the compilation of "[^"\n]*\.(?:cu|ii|cpp\d?|cc)\b/),
+      symptom(
+        /CMake Error(?: at [^\n]*| in [^\n]*)?:?[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:\b|_)(?:CUDA|cuDNN|HIP|ROCm|SYCL|Vulkan|OpenCL|CUDEV|OptiX|TensorRT|NCCL)\w*\b[^\n]*/,
+      ),
+      symptom(/\bError when running CMake\b/),
       symptom(/\/bin\/sh: (?:\d+: )?\S+: (?:command )?not found/, /\[ *\d+%\]|\bcmake\b|\bmake\[/),
       symptom(
         /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,
@@ -370,10 +375,16 @@ export const buildClasses: readonly ErrorClass[] = [
         /ninja: error: |nvlink (?:error|fatal)|undefined reference to [`'](?:cuda|cublas|cudnn|__cuda|nccl|hip)\w*/,
       ),
     ],
-    cause: ({ got }) =>
-      `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,
-    fix: ({ got }) => [
-      say('Look for the first "error:" above and explain that line.'),
+    cause: ({ got, line }) =>
+      line.includes('CMake Error')
+        ? 'CMake stopped before anything was compiled; the lines below its name say what it lacks.'
+        : `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,
+    fix: ({ got, line }) => [
+      line.includes('CMake Error')
+        ? say(
+            'Install what it names, or tell where it is (-DCUDAToolkit_ROOT=…, -DCMAKE_PREFIX_PATH=…); then build in an empty folder.',
+          )
+        : say('Look for the first "error:" above and explain that line.'),
       say('Compilers that end without a message ran out of memory: MAX_JOBS=2.'),
       say(`Or take a prebuilt wheel${got.package ? ` of ${got.package}` : ''} for your torch, CUDA and Python.`),
     ],

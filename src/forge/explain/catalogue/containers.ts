@@ -59,6 +59,7 @@ export const containerClasses: readonly ErrorClass[] = [
       ),
       capture(/(?:stat|unknown device|no such device)[^\n]{0,20}(?<device>(?:nvidia|amd)\.com\/gpu(?:=\S+)?)/i),
       phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
+      phrase(/adding custom device "\/dev\/nvidia/i),
       phrase(
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
@@ -98,6 +99,10 @@ export const containerClasses: readonly ErrorClass[] = [
         /nvidia-container-cli: requirement error: unsatisfied condition: (?:cuda|brand|driver)\s*[>=]+\s*(?<cuda>[\d.]+)/i,
       ),
       capture(/nvidia-container-cli: (?<kind>\w+) error: (?<what>[^\n]+)/i),
+      phrase(
+        /\b(?:OCI runtime create failed|failed to create (?:shim|task)|error mounting|error running hook)\b[^\n]*(?:\/lib(?:cu\w+|nv\w+)\.so|\/dev\/(?:nv|dri))[^\n]*/i,
+      ),
+      phrase(/\binitialization error: (?:cuda|nvml|driver|driver rpc|load library) (?:error|failed)/i),
       phrase(/Could not find any (?:nv|NVIDIA|rocm|ROCm) (?:files|libraries) on this host/),
       phrase(/dxcore initialization failed|WSL environment detected but no adapters were found/i),
       capture(
@@ -106,7 +111,7 @@ export const containerClasses: readonly ErrorClass[] = [
       ),
       symptom(/(?:OCI runtime create failed|failed to create (?:shim )?task)[^\n]*(?:nvidia|libcuda)[^\n]*/i),
     ],
-    explains: ['driver-missing', 'cuda-lib-missing'],
+    explains: ['driver-missing', 'cuda-lib-missing', 'cuda-unknown', 'cudnn-failed'],
     cause: ({ got, facts }) =>
       got.cuda
         ? `The image wants a driver for CUDA ${got.cuda}${facts?.driver ? `; here is driver ${facts.driver}` : ''}.`
@@ -198,6 +203,12 @@ export const containerClasses: readonly ErrorClass[] = [
       capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
       capture(
         /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,
+      ),
+      capture(
+        /(?:number of devices unavailable for|unknown device[^\n]*|Allocate failed[^\n]*) (?<resource>(?:nvidia|amd|intel|gpu\.intel)\.com\/\S+?)[.,\s]/i,
+      ),
+      phrase(
+        /UnexpectedAdmissionError|Allocate failed due to|toolkit validation failed|driver validation failed|error validating (?:driver|toolkit|plugin|cuda)/i,
       ),
       capture(
         /(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]*(?:toolkit|driver|plugin|operator|dcgm|exporter|validator|feature|manager)[\w-]*)\s+\d+\/\d+\s+(?<status>CrashLoopBackOff|Init:\S+|Error|\w*ImagePull\w*|Pending|Unknown|OOMKilled)/i,

@@ -85,16 +85,22 @@ export const kernelClasses: readonly ErrorClass[] = [
         /\b(?:CUDA|HIP)[^\n]{0,20}error[^\n]{0,12}: invalid configuration argument|too many resources requested for launch/i,
       ),
       capture(
+        /(?:set|setting) the (?:allowed )?(?<what>dynamic shared\s+memory) size to (?<required>\d+)|uses too much (?<resource>shared data) \((?<used>0x[0-9a-f]+) bytes, (?<most>0x[0-9a-f]+) max\)/i,
+      ),
+      capture(
         /OutOfResources: out of resource: (?<what>[\w ]+), Required: (?<required>\d+), Hardware limit: (?<limit>\d+)/i,
       ),
     ],
     cuda: [9, 52, 701, 720],
+    explains: ['cuda-invalid-value'],
     cause: ({ got }) =>
-      got.required
+      got.required && got.limit
         ? `A Triton kernel wants ${got.required} of ${got.what}; this GPU gives ${got.limit}.`
-        : 'The kernel asks for more threads, blocks or registers than the GPU has, or the tensor is empty.',
+        : got.what || got.resource
+          ? 'The kernel wants more shared memory than a block may have on this GPU.'
+          : 'The kernel asks for more threads, blocks or registers than the GPU has, or the tensor is empty.',
     fix: ({ got }) => [
-      got.required
+      got.what || got.resource
         ? say(
             'Lower the block sizes or num_stages of the kernel; consumer cards have less shared memory than data-centre ones.',
           )
@@ -173,6 +179,7 @@ export const kernelClasses: readonly ErrorClass[] = [
       symptom(
         /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError|OPTIX_ERROR_[A-Z_]+)\b[^\n]{0,120}/,
       ),
+      symptom(/\bggml_cuda_\w+: \w+ failed\b/),
       symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
     ],
     cudaOther: true,

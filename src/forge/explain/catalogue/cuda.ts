@@ -18,7 +18,8 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
       ),
-      phrase(/no kernel image is available/i),
+      phrase(/no kernel image is available|compiled without support for the current GPU architecture/i),
+      code(/\b(?:CUBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_ARCH_MISMATCH\b/),
       capture(/Found GPU\d+ (?<name>[^\n]+?) which is of (?:cuda|compute) capability (?:\(CC\) )?(?<cc>\d+\.\d+)/i),
       phrase(/PyTorch no longer supports this GPU because it is too old/i),
       capture(
@@ -57,6 +58,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
       capture(/No CUDA devices? (?:were |was )?(?:found|detected|available)/i),
       phrase(/no supported devices found for platform CUDA/i),
+      phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],
     cuda: [38, 100],
@@ -89,6 +91,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
         /cuda|gpu/i,
       ),
+      capture(/You requested gpus?: \[(?<device>[^\]\n]*)\][^\n]*But your machine only has/i),
       capture(/Invalid (?:CUDA )?['`]-{0,2}device[ =](?<device>[^'`]*)['`]/i),
     ],
     cuda: [101],

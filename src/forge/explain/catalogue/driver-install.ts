@@ -72,6 +72,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
+      phrase(/does not match the compiler used to build (?:your|the) (?:running )?kernel/i),
       phrase(/\bCC version check failed|kernel was (?:built|compiled) with [^\n]{0,60}but the current compiler/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
@@ -106,7 +107,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The old driver is still in use',
     patterns: [
-      capture(/An NVIDIA kernel module '?(?<module>nvidia[\w-]*)'? appears to (?:be )?already (?:be )?loaded/i),
+      capture(/An NVIDIA kernel (?:module )?'?(?<module>nvidia[\w-]*)'? appears to (?:be )?already (?:be )?loaded/i),
       capture(/\bModule (?<module>nvidia\w*|amdgpu|nouveau) is in use\b/i),
       phrase(/You appear to be running an X server; please exit X/i),
       phrase(/alternate (?:driver )?installation(?: method)? of the (?:NVIDIA )?driver/i),
@@ -137,7 +138,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(named(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
       capture(named(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
       code(
-        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia/,
+        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
       ),
       capture(named(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
       capture(

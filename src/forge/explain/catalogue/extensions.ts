@@ -195,7 +195,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/Bfloat16 is only supported on GPUs with compute capability of at least (?<cc>[\d.]+)/i),
       phrase(
-        /bf16\/gpu\. You need|Your device doesn't support (?:bfloat16|bf16)|bfloat16 is not supported on this (?:GPU|device|hardware)/i,
+        /bf16\/gpu\. You need|Your device doesn't support (?:bfloat16|bf16)|bfloat16 is not supported on this (?:GPU|device|hardware)|bf16 requested, but|Feature '[^'\n]*bf16[^'\n]*' ?requires/i,
       ),
     ],
     unless: /\bMPS\b/,
@@ -243,10 +243,12 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(
         /(?<package>[\w-]+)[ _]kernels? (?:(?:is|are) )?(?:not|needed to be) (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
       ),
-      capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+)' is not defined/i),
+      capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+|_C|_ext)' is not defined/i),
       capture(
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|_turbomind|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
+      // RAPIDS, as it was named before its packages were.
+      capture(/(?:No module named|cannot import name) '(?<package>lib(?:gdf|rmm|cudf|cuml)\w*)'/),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
       capture(/torch_extensions\/\S*?(?<package>\w+)\.so: cannot open shared object file/),
       capture(/'NoneType' object has no attribute '(?<package>\w+?)_(?:fwd|bwd|cuda|forward_cuda|backward_cuda)'/),

@@ -119,7 +119,7 @@ export const failureClasses: readonly ErrorClass[] = [
     title: 'TensorFlow could not run an operation',
     patterns: [
       symptom(
-        /(?:errors_impl\.|^)(?:InternalError|UnknownError|FailedPreconditionError|AbortedError|UnimplementedError|NotFoundError)\b[^\n]*(?:GPU|gpu|CUDA|cuda|PTX|DNN|Blas|kernel)[^\n]*/m,
+        /(?:errors_impl\.|^)(?:InternalError|UnknownError|FailedPreconditionError|AbortedError|UnimplementedError|NotFoundError)\b[^\n]*(?:GPU|gpu|CUDA|cuda|PTX|DNN|Rnn|RNN|Blas|kernel)[^\n]*/m,
       ),
       symptom(/^[^\n]{0,40}\b[EF] (?:tensorflow|external\/local_xla)\/[^\n]*(?:gpu|cuda|rocm|stream_executor)[^\n]*/m),
       symptom(/Graph execution error:[^\n]*/),

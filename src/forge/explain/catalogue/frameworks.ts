@@ -166,7 +166,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'torch and torchvision do not belong together',
     patterns: [
-      phrase(/operator torchvision::nms does not exist/i),
+      phrase(
+        /operator torch(?:vision|audio)::\w+ does not exist|register a meta kernel directly to the operator 'torch(?:vision|audio)::/i,
+      ),
       phrase(
         /Couldn't load custom C\+\+ ops\. This can happen if your PyTorch and torchvision versions are incompatible/i,
       ),
@@ -375,6 +377,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
         /torch|cuda|tensorflow|jax|gpu/i,
       ),
+      symptom(/Windows fatal exception: (?<status>access violation|code 0x[cC]0000\w{3})/),
       symptom(
         /(?:llama|model|runner|server|worker|engine)\w*[^\n]{0,60}(?:exit(?:ed)?(?: with)?(?: code| status)?:? ?\(?(?:139|134|-11|-6|3221225477|3221226505|0x[cC]0000005|0x[cC]0000409)\b|signal: (?:segmentation fault|aborted))/i,
       ),

@@ -26,7 +26,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         /Distribution `(?<package>[\w.-]+==[\w.+]+)[^`]*` can't be installed because it doesn't have a source distribution or wheel for the current platform/i,
       ),
-      phrase(/doesn't have a source distribution or wheel for the current platform/i),
+      phrase(/(?:doesn't have a source distribution or|has no|no) (?:compatible )?wheels? for the current platform/i),
       phrase(/does not (?:currently )?(?:build|provide|publish|have) (?:\w+ )?wheels for/i),
       capture(/(?<package>\S+\.whl) is not a supported wheel on this platform/i),
       capture(
@@ -138,7 +138,13 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'The framework is not installed in this Python',
     patterns: [
       capture(
-        /No module named ['"](?<module>torch\w*|_?pywrap_tensorflow\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)['"]/i,
+        /No module named ['"](?<module>torch\w*|_?pywrap_tensorflow\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pycuda|dask_cud\w+|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)['"]/i,
+      ),
+      capture(
+        new RegExp(
+          `PackageNotFoundError: (?:No package metadata was found for )?(?<module>${GPU_DISTRIBUTION})(?![\\w-])`,
+          'i',
+        ),
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],

@@ -76,6 +76,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'A kernel written in the program does not compile',
     patterns: [
       capture(/CompileException: [^\n]*?\((?<line>\d+)\): error: (?<what>[^\n]+)/),
+      capture(/CompileException: (?<what>`?(?:nvcc|hipcc)`? command returns non-zero exit status)/),
       capture(/CompileException: (?<what>[^\n]*(?:warning #|catastrophic error)[^\n]*)/i),
       capture(/NVRTC_ERROR_COMPILATION|nvrtc: error: (?<what>[^\n]+)|hiprtc[^\n]*(?:error|failed)/i),
       capture(/clBuildProgram failed|CL_BUILD_PROGRAM_FAILURE|(?<!PI_ERROR_)\bBUILD_PROGRAM_FAILURE/),

@@ -111,7 +111,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A mathematical library of CUDA failed',
     patterns: [
-      code(/CUBLAS_STATUS_(?!SUCCESS|NOT_INITIALIZED|ALLOC_FAILED)[A-Z]\w+/),
+      code(/CUBLAS_STATUS_(?!SUCCESS|NOT_INITIALIZED|ALLOC_FAILED|ARCH_MISMATCH)[A-Z]\w+/),
       code(
         /CU(?:SOLVER|SPARSE|FFT|RAND)_(?:STATUS_)?(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED|ALLOC_FAILED|INVALID_VALUE|INVALID_SIZE|EXEC_FAILED|SETUP_FAILED|ARCH_MISMATCH|NOT_SUPPORTED|INITIALIZATION_FAILED)/,
       ),
@@ -246,10 +246,12 @@ export const libraryClasses: readonly ErrorClass[] = [
         /\[WinError (?:126|127|193|1114|182)\][^\n]*?(?<library>[\w.-]+\.(?:dll|pyd))?/i,
         /torch|cud|nv|tensorflow|c10|fbgemm|xformers|flash|onnx|jax|bitsandbytes|llama/i,
       ),
+      // Alone it says which kind of fault, though not whose library it is.
+      symptom(/\[WinError (?:126|127|1114)\]/),
       capture(/Error loading "[^"\n]*\\(?<library>[\w.-]+\.dll)" or one of its dependencies/i),
       capture(
         /DLL load failed while importing (?<library>\w+)/i,
-        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl|turbomind|importing \w+_(?:ext|C|kernels?|ops)\b/i,
+        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl|turbomind|importing (?:\w+_(?:ext|C|kernels?|ops)|_C)\b/i,
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
       symptom(/\berror in LoadLibrary[AW]?\b/),
@@ -388,6 +390,9 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       symptom(
         /\[TensorRT(?:-LLM)?\][^\n]*(?:ERROR|Error)|\[E\] \[TRT\]|\[TRT\][^\n]*\[E\]|NVINFER LOG[^\n]*Error|\[TensorRT\] ERROR|\bnvinfer1::[^\n]*Error Code \d+/,
+      ),
+      phrase(
+        /\blibnvinfer\w*plugin\w*\.so[^\n]*(?:not found|cannot|no such|could not)|(?:not found|cannot|could not|no such)[^\n]*\blibnvinfer\w*plugin/i,
       ),
       capture(/(?:could not find|Could not find) any implementation for node (?<node>[^\n]{1,60})/),
     ],

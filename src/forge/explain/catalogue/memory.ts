@@ -184,6 +184,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(
         /DefaultCPUAllocator: (?:not enough memory|can't allocate memory)(?:: you tried to allocate (?<bytes>\d+) bytes)?/i,
       ),
+      phrase(/Detected \d+ oom[-_]kill event|killed by the cgroup out-of-memory handler/i),
       capture(/Out of memory: Killed process (?<pid>\d+) \((?<process>[^)]+)\)|oom-kill:[^\n]*task=(?<task>[\w.-]+)/i),
       capture(
         /requires more system memory \((?<need>[\d.]+ ?[KMGT]i?B)\) than is available \((?<free>[\d.]+ ?[KMGT]i?B)\)/i,

@@ -165,7 +165,9 @@ export const ncclClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'One of the processes failed; its own message stands above',
     patterns: [
-      symptom(/torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError/),
+      symptom(
+        /torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError|torch\.multiprocessing\.spawn\.Process\w+Exception/,
+      ),
       symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
       symptom(
         /A worker died or was killed (?:while executing|unexpectedly)|The actor died unexpectedly before finishing|The actor is dead because its worker process has died|Worker exit type: SYSTEM_ERROR|ray\.exceptions\.\w*(?:ActorDied|WorkerCrashed|RayActor)\w*/i,

@@ -22,7 +22,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /unable to load (?:cudart|cuda|nvcuda|nvml|oneapi|rocm|hip)\b[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
       ),
       phrase(
-        /no GPU detected|GPU (?:not detected|is not used)|falling back to CPU|inference compute[^\n]*library=cpu|100% CPU/i,
+        /no (?:[\w/]+ )?GPUs? (?:was |were )?detected|GPU (?:not detected|is not used)|falling back to CPU|inference compute[^\n]*library=cpu|100% CPU/i,
         /ollama|\blevel=|gpu\.go|routes\.go|llm\.go/i,
       ),
       capture(/cuda driver library (?:init failure|failed to (?:initialize|get device context))[: ]*(?<number>\d+)?/i),
@@ -128,7 +128,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'This llama.cpp does not know the model',
     patterns: [
-      capture(/unknown model architecture: '(?<arch>[^']+)'/i),
+      capture(/unknown model architecture: ['"`]?(?<arch>[\w.-]+)/i),
       capture(/unknown (?:pre-tokenizer type|(?:model )?projector type): '(?<arch>[^']+)'/i),
       capture(
         /(?:missing tensor|wrong number of tensors|check_tensor_dims: tensor) '?(?<tensor>[\w.]+)?|done_getting_tensors: wrong number/i,
@@ -228,7 +228,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'vLLM does not know which device to use',
     patterns: [
-      phrase(/Failed to infer device type/i),
+      phrase(/Failed to infer device type|Device string must not be empty/i),
       phrase(/No platform detected, vLLM is running on UnspecifiedPlatform|libcuda\.so[^\n]*not found[^\n]*vllm/i),
     ],
     cause: () => 'vLLM sees no GPU, or the installed build is for another one.',
@@ -250,7 +250,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:attention heads|vocab size|hidden size)[^\n]{0,20}\(?\d+\)? (?:must be|is not) divisible by (?:the )?tensor[ _]parallel[ _]size[^\n]{0,6}(?<wanted>\d+)?/i,
       ),
       phrase(
-        /The number of required GPUs exceeds the total number of available GPUs|\b(?:Pipeline|Tensor|Expert|Data|Context) parallelism is (?:only|not) (?:\w+ )?supported|not divisible by min_thread_[kn]|Consider reducing tensor_parallel_size/i,
+        /The number of required GPUs exceeds the total number of available GPUs|\b(?:Pipeline|Tensor|Expert|Data|Context) parallelism is (?:only|not) (?:\w+ )?supported|not divisible by min_thread_[kn]|caused by too large tensor parallel size|Consider reducing tensor_parallel_size/i,
       ),
     ],
     explains: ['vllm-engine'],

@@ -45,6 +45,18 @@ export const builds: readonly Family[] = [
     trouble: /\b(?:same dtype|must match|mismatch|expected|but (?:got|found))\b/i,
   },
   {
+    code: 'bf16-unsupported',
+    subject: /^(?!.*(?:\bMPS\b|\bcpu\b|flash)).*\b(?:bf16|bfloat16)\b/i,
+    trouble:
+      /\b(?:not (?:be )?support\w*|n't support\w*|unsupported|only support\w*|requires?)\b[^\n]*\b(?:gpus?|devices?|hardware|ampere|sm_?\d\d|compute capability|architectures?|cards?)\b/i,
+  },
+  {
+    code: 'quant-gpu',
+    subject: /\b(?:fp8\w*|float8\w*|e4m3\w*|e5m2\w*|nvfp4|mxfp4|fp4|int4)\b/i,
+    trouble:
+      /\b(?:not (?:be )?support\w*|unsupported|unavailable|only support\w*|requires?)\b[^\n]*\b(?:gpus?|devices?|hardware|hopper|ada|blackwell|sm_?\d\d|compute capability|architectures?|platforms?)\b/i,
+  },
+  {
     code: 'flash-attn-gpu',
     subject: /flash[-_ ]?att/i,
     trouble: /\b(?:ampere|turing|hopper|compute capability|sm_?\d\d|gpu (?:is )?too old)\b/i,

@@ -42,7 +42,7 @@ export const places: readonly Family[] = [
   {
     code: 'k8s-gpu',
     subject:
-      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device[- ]plugins?)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin|feature-discovery)/i,
+      /If this is a GPU node|\bk8s-driver-manager\b|\b(?:pod|kubelet|daemonset|gpu-operator|device[- ]plugins?)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin|feature-discovery)/i,
     trouble: K8S,
   },
   {

@@ -101,7 +101,8 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'driver-missing',
-    subject: /\bnvidia driver|\blibcuda\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
+    subject:
+      /\bnvidia driver|\blibcuda\b|\b(?:dynamically )?(?:load|dlopen) (?:lib)?(?:cuda|nvcuda)\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
     trouble: ABSENT,
   },
   {

@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { catalogue } from './catalogue/index.ts';
+import { ANSWER, guess, weigh, wordsAround } from './decide.ts';
+import { sharesOf } from './evidence/evidence.ts';
+import { wordsOf } from './evidence/words.ts';
+import { explain, explainText } from './explain.ts';
+
+describe('the words of a text', () => {
+  it('are the same whatever its case and numbers, and hold the parts of joined names', () => {
+    const words = (text: string): readonly string[] => [...wordsOf(text).keys()].sort();
+    expect(words('malloc FAILED in sm_90 after 300 MB')).toEqual(words('MALLOC failed in SM_75 after 7 MB'));
+    expect(words('cudaMalloc')).toEqual(['+cuda', '+malloc', 'cudamalloc', 'vendor:nvidia']);
+  });
+
+  it('are not taken from records, links or the folders of a path', () => {
+    const words = wordsOf('NCCL INFO failed\nerror in /opt/secret/vendor/lib/libx.so, see https://example.org/nothing');
+    expect(words.has('nccl')).toBe(false);
+    expect(words.has('secret')).toBe(false);
+    expect(words.has('nothing')).toBe(false);
+    expect(words.has('libx')).toBe(true);
+  });
+
+  it('weigh more in a line that reports a fault', () => {
+    expect(wordsOf('cudnn failed').get('cudnn')).toBe(1);
+    expect(wordsOf('cudnn is here').get('cudnn')).toBeLessThan(1);
+  });
+});
+
+describe('the table of words', () => {
+  it('is of the labelled texts that are there', () => {
+    const script = fileURLToPath(new URL('../../../scripts/forge-evidence.mjs', import.meta.url));
+    expect(execFileSync(process.execPath, [script, '--check'], { encoding: 'utf8' })).toContain('up to date');
+  });
+
+  it('speaks of classes that exist, in shares that add up', () => {
+    const shares = sharesOf('RuntimeError: CUDA error: out of memory');
+    const codes = new Set([...catalogue.map(({ code }) => code), 'none']);
+    expect([...shares.keys()].filter((code) => !codes.has(code))).toEqual([]);
+    expect([...shares.values()].reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9);
+    expect([...shares].reduce((best, row) => (row[1] > best[1] ? row : best))[0]).toBe('oom');
+  });
+
+  it('gives a text without a known word no opinion but its own', () => {
+    expect(guess(sharesOf('qwxz vbnm'))).toBeUndefined();
+    expect(guess(sharesOf(''))).toBeUndefined();
+  });
+});
+
+describe('an answer', () => {
+  const even = new Map([
+    ['none', 0.5],
+    ['oom', 0.25],
+    ['xid', 0.25],
+  ]);
+
+  it('is the surer the more specific its pattern is', () => {
+    const of = (ground: 'weak' | 'family' | 'symptom' | 'phrase' | 'capture' | 'code') =>
+      weigh([{ code: 'oom', ground }], even).get('oom')!;
+    const order = (['weak', 'family', 'symptom', 'phrase', 'capture', 'code'] as const).map(of);
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+  });
+
+  it('of a family is given where the words agree and not where they speak for another class', () => {
+    const family = [{ code: 'oom', ground: 'family' }] as const;
+    const shared = (oom: number, xid: number) =>
+      new Map([
+        ['oom', oom],
+        ['xid', xid],
+        ['none', 1 - oom - xid],
+      ]);
+    expect(weigh(family, shared(0.3, 0.1)).get('oom')).toBeGreaterThan(ANSWER);
+    expect(weigh(family, shared(0.001, 0.9)).get('oom')).toBeLessThan(ANSWER);
+  });
+
+  it('counts only the words around its line', () => {
+    const noise = Array.from({ length: 40 }, () => 'vkCreateInstance failed: VK_ERROR_INCOMPATIBLE_DRIVER').join('\n');
+    const error = 'RuntimeError: CUDA error: out of memory';
+    const plain = Array.from({ length: 10 }, () => 'step').join('\n');
+    const text = `${noise}\n${plain}\n${error}`;
+    const [near] = wordsAround(text, text.indexOf('RuntimeError'), 'family');
+    expect(near!.get('oom')).toBeGreaterThan(near!.get('vulkan-driver') ?? 0);
+  });
+
+  it('that is doubtful is named as the nearest, without steps', () => {
+    const text = 'the cuda widget of our shop failed to ship: order number not found';
+    expect(explain(text)).toEqual([]);
+    const { explanations, nearest } = explainText(text);
+    expect(explanations).toEqual([]);
+    for (const row of nearest) expect(Object.keys(row).sort()).toEqual(['code', 'line', 'lineNumber', 'title']);
+  });
+});
