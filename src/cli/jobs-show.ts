@@ -11,6 +11,8 @@ type Action = (transport: Transport, id: string, flags: JobFlags, output: Output
 
 const watchMs = 500;
 const barWidth = 24;
+/** Chunks that failed of which a page tells why. */
+const mostDead = 20;
 /** A shorter bar says nothing. */
 const shortestBar = 6;
 
@@ -21,7 +23,7 @@ const actions: Readonly<Record<JobAction, { readonly needsId: boolean; readonly 
   remove: { needsId: true, run: (t, id, f, o) => change(t, id, f, o, removed) },
   retry: {
     needsId: true,
-    run: (t, id, f, o) => change(t, id, f, o, async (job) => `${chunks(await job.retry())} will run once more`),
+    run: (t, id, f, o) => change(t, id, f, o, retried),
   },
 };
 
@@ -100,6 +102,11 @@ async function cancelled(job: Handle): Promise<string> {
   return 'cancelled';
 }
 
+async function retried(job: Handle): Promise<string> {
+  const count = await job.retry();
+  return count === 0 ? 'no chunk of it has failed for good' : `${chunks(count)} will run once more`;
+}
+
 async function removed(job: Handle): Promise<string> {
   await job.remove();
   return 'removed';
@@ -145,7 +152,7 @@ function table(all: readonly JobStatus[], workers: readonly WorkerCaps[], width:
   return withBars(Math.min(barWidth, barWidth - (widest - width)));
 }
 
-function page(status: JobStatus, dead: readonly DeadLetter[], workers: readonly WorkerCaps[]): string {
+export function page(status: JobStatus, dead: readonly DeadLetter[], workers: readonly WorkerCaps[]): string {
   const { id, op, needs, state, done, total, retries, duplicates } = status;
   const failed = dead.length === 0 ? '' : `, ${dead.length} failed`;
   const lines = [
@@ -154,10 +161,15 @@ function page(status: JobStatus, dead: readonly DeadLetter[], workers: readonly 
     ...(retries > 0 ? [`attempts that failed and were repeated: ${retries}`] : []),
     ...(duplicates > 0 ? [`results that were there already and were discarded: ${duplicates}`] : []),
     ...(isAlone(status, workers) ? [`No worker for ${needs} is there. Start one: gpuforge worker --help`] : []),
-    ...dead.map(
-      (d) => `chunk ${d.index} failed after ${d.attempts} ${d.attempts === 1 ? 'attempt' : 'attempts'}: ${d.error}`,
-    ),
-    ...(dead.length > 0 ? [`gpuforge jobs retry ${id} runs them once more.`] : []),
+    ...dead
+      .slice(0, mostDead)
+      .map(
+        (d) =>
+          `chunk ${d.index} failed after ${d.attempts} ${d.attempts === 1 ? 'attempt' : 'attempts'}: ${d.error.split('\n')[0]}`,
+      ),
+    ...(dead.length > mostDead ? [`and ${chunks(dead.length - mostDead)} more: --json tells of all.`] : []),
+    ...(dead.length > 0 && state !== 'cancelled' ? [`gpuforge jobs retry ${id} runs them once more.`] : []),
+    ...(state === 'cancelled' ? ['It goes on when it is submitted again under its id.'] : []),
   ];
   return `${lines.join('\n')}\n`;
 }

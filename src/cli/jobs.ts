@@ -2,7 +2,7 @@
 
 import { Argument, type Command } from 'commander';
 
-export const jobActions = ['list', 'show', 'cancel', 'retry', 'remove'] as const;
+const jobActions = ['list', 'show', 'cancel', 'retry', 'remove'] as const;
 export type JobAction = (typeof jobActions)[number];
 
 export interface JobFlags {

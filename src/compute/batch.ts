@@ -3,10 +3,9 @@
 import type { ChunkDone, ChunkOptions, ChunkWork, Outcome } from '../batch/chunk-work.ts';
 import { runChunks } from '../batch/chunks.ts';
 import type { Way } from '../batch/degradation.ts';
-import { throwIfAborted } from '../batch/failures.ts';
 import { type BatchOp, checkOp, checkOperand, nameOf } from '../batch/ops.ts';
 import { ChunkSizer } from '../batch/sizer.ts';
-import { ArgumentError, DisposedError, type Maybe, Tensor } from '../index.ts';
+import { ArgumentError, DisposedError, type Maybe, Tensor, throwIfAborted } from '../index.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import { type Context, promised, type Site } from './context.ts';
 

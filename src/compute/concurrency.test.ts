@@ -3,19 +3,15 @@
 import { describe, expect, it } from 'vitest';
 import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
 import { within } from '../../test/support/time.ts';
+import { seededBits } from '../base/seeded.ts';
 import { withDeadline } from '../governor/recovery/deadline.ts';
 import type { Tensor } from '../index.ts';
 import { ComputeError, DisposedError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
 
 function random(seed: number): (below: number) => number {
-  let s = seed >>> 0;
-  return (below) => {
-    s = (s + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(s ^ (s >>> 15), s | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
+  const bits = seededBits(seed);
+  return (below) => bits() % below;
 }
 
 describe('calls at the same time', () => {

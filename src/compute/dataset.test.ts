@@ -1,17 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
+import { describe, expect, it } from 'vitest';
+import { cpuFacade, facade, fakeGpu, keptFacades, values } from '../../test/support/facade.ts';
 import type { RecordArray } from '../batch/reader.ts';
 import { AbortError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
-import type { GPUCompute } from './gpu-compute.ts';
 
-const open: GPUCompute[] = [];
-afterEach(async () => {
-  for (const gpu of open.splice(0)) await gpu.dispose();
-});
-const keep = (gpu: GPUCompute): GPUCompute => {
-  open.push(gpu);
-  return gpu;
-};
+const keep = keptFacades();
 
 const meanSquare = (d: ArrayLike<number>): number => {
   let sum = 0;

@@ -1,12 +1,12 @@
 // The whole way of a dataset: host → device → operation → host, in chunks, streamed. How a chunk travels is in pipeline.ts;
 // here are the sizes of chunks, what happens when one fails, and the report.
 
+import { promiseOf } from '../base/callbacks.ts';
 import type { Way } from '../batch/degradation.ts';
-import { throwIfAborted } from '../batch/failures.ts';
 import { type BatchOp, checkOp, nameOf, ops } from '../batch/ops.ts';
 import { type RecordArray, RecordReader, type Records } from '../batch/reader.ts';
 import { ChunkSizer } from '../batch/sizer.ts';
-import { ArgumentError, ForgeError, OutOfMemory } from '../index.ts';
+import { ArgumentError, ForgeError, OutOfMemory, throwIfAborted } from '../index.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import type { Context, Site } from './context.ts';
 import { Pipeline, type Result } from './pipeline.ts';
@@ -120,7 +120,7 @@ class Dataset {
       reader.readAhead(chunk.length + size());
       const done = await this.#chunk(chunk);
       reader.drop(done);
-      if (done > 0) onProgress?.(this.#results.length);
+      if (done > 0) await promiseOf(onProgress?.(this.#results.length));
       await this.#ctx.clock.turn();
       throwIfAborted(signal, 'processDataset');
     }

@@ -1,18 +1,11 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
+import { describe, expect, it } from 'vitest';
+import { cpuFacade, facade, fakeGpu, keptFacades, values } from '../../test/support/facade.ts';
 import type { Tensor } from '../index.ts';
 import { AbortError, BatchError, DisposedError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
 import { GPUCompute } from './gpu-compute.ts';
 
-const open: GPUCompute[] = [];
-afterEach(async () => {
-  for (const gpu of open.splice(0)) await gpu.dispose();
-});
-const make = (...args: Parameters<typeof cpuFacade>): GPUCompute => {
-  const gpu = cpuFacade(...args);
-  open.push(gpu);
-  return gpu;
-};
+const kept = keptFacades();
+const make = (...args: Parameters<typeof cpuFacade>): GPUCompute => kept(cpuFacade(...args));
 
 const meanSquare = (data: ArrayLike<number>): number => {
   let sum = 0;
@@ -36,7 +29,7 @@ describe('transfers', () => {
   it('resolve when the bytes are on the device, not at the first use', async () => {
     const fake = fakeGpu();
     const { gpu } = facade(fake);
-    open.push(gpu);
+    kept(gpu);
     await gpu.devices.selectDevice();
     const { write, mark } = fake.device().counters().calls;
     const t = await gpu.transferToGPU(values(3000));
@@ -218,7 +211,7 @@ describe('batches', () => {
   it('run where the router says if that is wanted, and tell where that was', async () => {
     const fake = fakeGpu();
     const { gpu } = facade(fake, { manager: { routing: 'measured', runtime: { routing: { device: 'cpu' } } } });
-    open.push(gpu);
+    kept(gpu);
     const t = await gpu.transferToGPU(values(5000));
     const [r] = await gpu.computeBatch([t]);
     expect(gpu.devices.selection!.device).toBe('cuda:0');

@@ -1,21 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
+import { describe, expect, it } from 'vitest';
+import { facade, fakeGpu, keptFacades, TestClock, values } from '../../test/support/facade.ts';
 import { ArgumentError, type LeakReport, type Runtime } from '../index.ts';
 import { Profiler } from '../profile/index.ts';
 import type { OpenRuntime } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
-import type { GPUCompute } from './gpu-compute.ts';
 import { PerformanceMonitor } from './monitor.ts';
 
-const open: GPUCompute[] = [];
-afterEach(async () => {
-  for (const gpu of open.splice(0)) await gpu.dispose();
-});
-const make = (...args: Parameters<typeof facade>) => {
-  const made = facade(...args);
-  open.push(made.gpu);
-  return made;
-};
+const kept = keptFacades();
+const make = (...args: Parameters<typeof facade>) => kept(facade(...args));
 
 describe('the performance monitor', () => {
   it("tells tensors and bytes from the runtime's books", async () => {

@@ -7,10 +7,11 @@
 // device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
 // is what makes results the same bits for any size of chunk.
 
+import { dtypeInfo } from '../base/dtype.ts';
 import { isWide } from '../batch/groups.ts';
 import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
 import type { RecordArray } from '../batch/reader.ts';
-import type { DType, HostArrays, Shape, Tensor } from '../index.ts';
+import type { HostArrays, Shape, Tensor } from '../index.ts';
 import type { Context, Site } from './context.ts';
 import type { Station } from './station.ts';
 
@@ -38,23 +39,15 @@ interface Computing {
   readonly done: Promise<void> | null;
 }
 
-const arrays: Readonly<Partial<Record<DType, new (length: number) => Result>>> = {
-  f32: Float32Array,
-  f64: Float64Array,
-  i32: Int32Array,
-  u32: Uint32Array,
-  i64: BigInt64Array,
-  u64: BigUint64Array,
-  u8: Uint8Array,
-};
-
 /**
  * Memory for a result that is kept. Reads may give memory from which transfers are fastest: it is scarce, and more of it takes longer
  * to get than the transfer.
  */
 function ownArray({ dtype, size }: Tensor): Result | undefined {
-  const Class = arrays[dtype];
-  return Class && new Class(size);
+  // Halves are read as f32.
+  if (dtype === 'f16' || dtype === 'bf16') return undefined;
+  const { storage, bytes } = dtypeInfo[dtype];
+  return new storage(new ArrayBuffer(size * bytes)) as Result;
 }
 
 export class Pipeline {

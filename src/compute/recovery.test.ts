@@ -1,8 +1,8 @@
 // Failures on purpose: the device is lost before, during and after each method, allocations and launches fail, for a while and
 // for ever. Results are right or the error is typed; nothing hangs; nothing is left behind.
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { facade, fakeGpu, values } from '../../test/support/facade.ts';
+import { describe, expect, it } from 'vitest';
+import { facade, fakeGpu, keptFacades, values } from '../../test/support/facade.ts';
 import { within } from '../../test/support/time.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { FaultKind, FaultSite } from '../governor/recovery/faults.ts';
@@ -15,17 +15,9 @@ import {
   RecoveryExhaustedError,
   TensorLostError,
 } from './errors.ts';
-import type { GPUCompute } from './gpu-compute.ts';
 
-const open: GPUCompute[] = [];
-afterEach(async () => {
-  for (const gpu of open.splice(0)) await gpu.dispose();
-});
-const make = (...args: Parameters<typeof facade>) => {
-  const made = facade(...args);
-  open.push(made.gpu);
-  return made;
-};
+const kept = keptFacades();
+const make = (...args: Parameters<typeof facade>) => kept(facade(...args));
 
 const always = Number.POSITIVE_INFINITY;
 const reference = (d: Float32Array): number => d.reduce((s, v) => s + v * v, 0) / d.length;

@@ -2,6 +2,7 @@
 //
 // Cycles go on meanwhile: a snapshot holds tensors that never change. If one save is not done when the next is due, that one is left out.
 
+import { Callbacks, type Report } from '../base/callbacks.ts';
 import { FieldConfigError } from './errors.ts';
 import { filesByAge, removeFile } from './file.ts';
 
@@ -21,12 +22,15 @@ const nameOf = (cycle: number): string => `cycle-${String(cycle).padStart(9, '0'
 const ownName = /^cycle-\d{9,}\.gfield$/;
 
 export class Autosave {
-  readonly #options: { readonly [K in keyof AutosaveOptions]-?: NonNullable<AutosaveOptions[K]> };
+  readonly #options: { readonly folder: string; readonly every: number; readonly keep: number };
   readonly #save: (file: string) => Promise<void>;
+  /** Who is told of a save that failed. */
+  readonly #failed: Callbacks<Error>;
   #running: Promise<void> | null = null;
   #saved = -1;
 
-  constructor(options: AutosaveOptions, save: (file: string) => Promise<void>) {
+  /** `report` is told what `onError` throws. */
+  constructor(options: AutosaveOptions, save: (file: string) => Promise<void>, report: Report) {
     const { folder, every = 1000, keep = 10, onError = () => {} } = options;
     const bad = Object.entries({ every, keep }).find(([, v]) => !(Number.isSafeInteger(v) && v >= 1));
     if (bad || typeof folder !== 'string' || folder === '')
@@ -35,8 +39,10 @@ export class Autosave {
         problem: bad ? `${bad[0]} is ${String(bad[1])}` : 'there is no folder',
         fix: 'Give a folder, and whole numbers from 1 on.',
       });
-    this.#options = { folder, every, keep, onError };
+    this.#options = { folder, every, keep };
     this.#save = save;
+    this.#failed = new Callbacks('autosave.onError', report);
+    this.#failed.add(onError);
   }
 
   /** A cycle was done. */
@@ -52,7 +58,7 @@ export class Autosave {
 
   #begin(cycle: number): Promise<void> {
     this.#running = this.#run(cycle)
-      .catch((e: Error) => this.#options.onError(e))
+      .catch((e: Error) => this.#failed.run(e))
       .finally(() => {
         this.#running = null;
       });

@@ -211,7 +211,8 @@ export class Field implements AsyncDisposable {
     this.#calls.check('autosave');
     // At the end it saves a field that takes no calls any more.
     const calls = this.#calls;
-    calls.autosave = options && new Autosave(options, (file) => calls.write(file));
+    const report = (error: unknown, where: string): void => calls.events.emit('error', { error, where });
+    calls.autosave = options && new Autosave(options, (file) => calls.write(file), report);
   }
 
   /** Starts anew, by default from the same seed. What was trained stays. */

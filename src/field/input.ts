@@ -8,7 +8,7 @@ import type { FieldSettings } from './settings.ts';
 /** Sensor values and reward lie between −limit and limit. */
 export const inputLimit = 10;
 /** Where nothing is larger than this there is nothing to imprint. */
-export const inputThreshold = 0.01;
+const inputThreshold = 0.01;
 
 export interface CheckedInput {
   readonly sensors: Float32Array;

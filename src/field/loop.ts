@@ -6,6 +6,7 @@
 
 import { layerKinds } from '../base/layer-kinds.ts';
 import { checked } from '../base/signatures.ts';
+import { timer } from '../base/timer.ts';
 import { turn } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
 import type { FieldInput, StepResult } from './field.ts';
@@ -226,18 +227,15 @@ const hostClock: LoopClock = {
   },
 };
 
-/** Longer timers than this fire at once in JavaScript. */
-const longestRestMs = 2 ** 31 - 1;
-
 /** Waits so long, at most; less if the signal comes. */
 function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
-      clearTimeout(timer);
+      clearTimeout(set);
       signal?.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, Math.min(ms, longestRestMs));
+    const set = timer(ms, end);
     signal?.addEventListener('abort', end, { once: true });
   });
 }

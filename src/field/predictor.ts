@@ -7,7 +7,7 @@ import type { Carried } from './state.ts';
 
 /** Sensor vectors that are remembered, and those of them that are features. */
 export const remembered = 10;
-export const recentFeatures = 4;
+const recentFeatures = 4;
 
 export const featureCount = ({ sensorDim }: FieldShape): number => projected + recentFeatures * sensorDim + 1;
 

@@ -80,5 +80,5 @@ function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
 type Body = (state: StateTensors, input: Tensor, ...keys: Tensor[]) => { readonly [name: string]: Tensor };
 
 /** What must be equal for fields to share a program, and to run together. Numbers among their settings may differ. */
-export const programKey = ({ shape, settings, boundary, telemetry }: ResolvedField, features: boolean): string =>
+const programKey = ({ shape, settings, boundary, telemetry }: ResolvedField, features: boolean): string =>
   JSON.stringify([shape, planOf(settings), boundary, features, telemetry === 'full']);

@@ -14,7 +14,6 @@ export const streams = {
   novelty: 6,
 } as const;
 export type StreamName = keyof typeof streams;
-export const streamCount = Object.keys(streams).length;
 
 const rotations = [
   [13, 15, 26, 6],

@@ -1,6 +1,6 @@
 // Arrays and tensors as methods of the lattice take them.
 
-import { type HostArrays, Tensor } from '../index.ts';
+import { Tensor } from '../index.ts';
 import { invalidArgument } from './errors.ts';
 
 export type TypedArray =
@@ -19,8 +19,6 @@ export type TypedArray =
 /** Data of the host: typed arrays keep their type; plain numbers stay plain. */
 export type HostData = TypedArray | readonly number[];
 export type LatticeData = HostData | Tensor;
-
-export type TensorArray = HostArrays[keyof HostArrays];
 
 export const isTyped = (x: unknown): x is TypedArray => ArrayBuffer.isView(x) && !(x instanceof DataView);
 /** A typed array of numbers that are no bigints. */

@@ -4,10 +4,11 @@
 // has when the call is made: methods read `mask` before they first wait, and hand it on.
 
 import { argumentsOf } from '../base/signatures.ts';
-import { ArgumentError, type DeviceId, formatBytes, type Runtime, type Tensor } from '../index.ts';
+import { ArgumentError, type DeviceId, formatBytes, type Runtime, type Tensor, throwIfAborted } from '../index.ts';
 import { type Adjacency, edgeCount, gridAdjacency } from './adjacency.ts';
 import { type Analysis, closedForm, estimateMemory, type MemoryEstimate } from './analysis.ts';
 import { kindOf } from './arrays.ts';
+import type { BatchOption } from './batch.ts';
 import { type Csr, freeCsr } from './build.ts';
 import { LatticeTooLargeError } from './errors.ts';
 import { Grid } from './grid.ts';
@@ -17,6 +18,11 @@ import { PathCache } from './path-cache.ts';
 import { Session } from './session.ts';
 
 export const MiB = 2 ** 20;
+
+/** What asynchronous calls have in common. */
+interface CallOptions extends BatchOption {
+  readonly signal?: AbortSignal | undefined;
+}
 
 export abstract class LatticeBase implements AsyncDisposable {
   readonly dimensions: number;
@@ -165,6 +171,12 @@ export abstract class LatticeBase implements AsyncDisposable {
   protected ends(s: number, t: number, where: string): void {
     this.free(s, where);
     this.free(t, where);
+  }
+
+  /** Asked before anything is done: the batch of a call has this lattice, and its caller has not ended it. */
+  protected wanted(where: string, { batch, signal }: CallOptions): void {
+    batch?.check(this, where);
+    throwIfAborted(signal, where);
   }
 
   /** The adjacency on the host, made once for the present mask. */

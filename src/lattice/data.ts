@@ -1,11 +1,12 @@
 // Work on data that belongs to a lattice: XOR, transforms, coordinate maps, diffusion, products, sums.
 
-import type { DType, Runtime, Tensor } from '../index.ts';
+import { type DType, type Runtime, type Tensor, throwIfAborted } from '../index.ts';
 import { checkData, type HostData, isNumeric, isTensor, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
 import { type AxisMap, checkElements, mapHost, mapTensor, permutation, reflection, rotation } from './axes.ts';
 import type { BatchOption } from './batch.ts';
-import { type DiffuseOptions, type Diffusion, diffuse, floatOf, resolveDiffusion } from './diffuse.ts';
+import { advance, type DiffuseOptions, type Diffusion, floatOf, resolveDiffusion, spreadOf } from './diffuse.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
+import { look } from './look.ts';
 import { LatticeStructure } from './structure.ts';
 import {
   checkFactor,
@@ -22,7 +23,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
   /** Self-inverse, byte for byte; the data is left as it is. */
   async xor<T extends LatticeData>(data: T, key: T | number, o: XorOptions & BatchOption = {}): Promise<T> {
     this.session.check('xor');
-    o.batch?.check(this, 'xor');
+    this.wanted('xor', o);
     checkData(data, 'xor');
     if (!isTensor(data)) return xorHost(data as HostData, key as HostData | number, o) as T;
     if (isTensor(key)) checkTensorKey(data, key, o);
@@ -36,7 +37,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
   ): Promise<{ data: T; key: T }> {
     const where = 'xorWithNewKey';
     this.session.check(where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     checkData(data, where);
     if (o.seed !== undefined) wholeNumber(where, 'seed', o.seed);
     if (isTensor(data)) {
@@ -57,7 +58,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
   ): Promise<LatticeData> {
     const where = 'transform';
     this.session.check(where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     oneOf(where, 'transform', name, transformNames);
     checkData(data, where);
     if (name === 'xor') {
@@ -114,32 +115,63 @@ export abstract class LatticeDataWork extends LatticeStructure {
         fix: 'Give one value per vertex.',
       });
     }
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     const call: Spreading = { field, blocked: this.mask?.bytes ?? null };
     const rt = await this.session.open(where);
     if (isTensor(field)) this.own(rt, field, where);
-    const together = async (calls: readonly Spreading[]): Promise<Tensor[]> =>
-      this.session.within(rt, 'transform', where, () => this.#spreadTogether(rt, calls, steps, how));
-    if (!o.batch) return (await together([call]))[0]!;
+    const together = (calls: readonly Spreading[], signal?: AbortSignal): Promise<Tensor[]> =>
+      this.#spreadTogether(rt, calls, steps, how, signal);
+    if (!o.batch) return (await together([call], o.signal))[0]!;
+    throwIfAborted(o.signal, where);
     const dtype = isTensor(field) ? field.dtype : 'f32';
     return o.batch.join(`${where} ${steps} ${how.rate} ${how.boundary} ${dtype}`, call, together);
   }
 
   /** Fields of equal dtype side by side: one kernel per step for all of them. */
-  #spreadTogether(rt: Runtime, calls: readonly Spreading[], steps: number, how: Diffusion): Tensor[] {
+  async #spreadTogether(
+    rt: Runtime,
+    calls: readonly Spreading[],
+    steps: number,
+    how: Diffusion,
+    signal?: AbortSignal,
+  ): Promise<Tensor[]> {
+    const where = 'diffuse';
     const { shape, vertices, dimensions } = this.grid;
-    const fields = calls.map(({ field }) =>
-      floatOf(isTensor(field) ? field : rt.tensor(Float32Array.from(field), shape)).reshape(shape),
-    );
-    const start = fields.length === 1 ? fields[0]! : rt.stack(fields, dimensions).compute();
+    const pinned = this.session.scoped(rt, 'transform', where);
     const masks = calls.map((c) => c.blocked);
     const blocked = masks.some((m) => m !== null) ? interleaved(masks, vertices) : null;
-    const end = steps === 0 ? start.add(0) : diffuse(rt, start, steps, how, blocked, dimensions);
-    return calls.map(({ field }, i) => {
-      const whole = isTensor(field) ? field.shape : shape;
-      if (calls.length === 1) return end.reshape(whole).compute();
-      return end.slice([...shape.map((n): [number, number] => [0, n]), [i, i + 1]]).reshape(whole);
+    const { start, around } = pinned(() => {
+      const fields = calls.map(({ field }) =>
+        floatOf(isTensor(field) ? field : rt.tensor(Float32Array.from(field), shape)).reshape(shape),
+      );
+      const first = fields.length === 1 ? fields[0]! : rt.stack(fields, dimensions).compute();
+      return { start: first, around: blocked && spreadOf(rt, first, how, blocked, dimensions) };
     });
+    let x = start;
+    try {
+      for (let done = 0; done < steps; done += stepsAtOnce) {
+        await look(where, signal);
+        this.session.check(where);
+        const old = x;
+        x = pinned(() =>
+          advance(around ?? spreadOf(rt, old, how, null, dimensions), old, Math.min(stepsAtOnce, steps - done)),
+        );
+        if (old !== start) old.dispose();
+      }
+      throwIfAborted(signal, where);
+      return pinned(() => {
+        const end = steps === 0 ? x.add(0) : x;
+        return calls.map(({ field }, i) => {
+          const whole = isTensor(field) ? field.shape : shape;
+          if (calls.length === 1) return end.reshape(whole).compute();
+          return end.slice([...shape.map((n): [number, number] => [0, n]), [i, i + 1]]).reshape(whole);
+        });
+      });
+    } finally {
+      if (x !== start) x.dispose();
+      start.dispose();
+      around?.end();
+    }
   }
 
   async matmul(
@@ -148,7 +180,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
     o: BatchOption = {},
   ): Promise<Tensor> {
     const rt = await this.session.open('matmul');
-    o.batch?.check(this, 'matmul');
+    this.wanted('matmul', o);
     for (const x of [a, b]) if (isTensor(x)) this.own(rt, x, 'matmul');
     return this.session.within(rt, 'matrix_multiply', 'matmul', () => {
       const [x, y] = [a, b].map((m) => (isTensor(m) ? m : rt.tensor(m))) as [Tensor, Tensor];
@@ -159,7 +191,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
   async reduce(data: LatticeData, name: 'sum' | 'max' | 'min', o: BatchOption = {}): Promise<number> {
     const where = 'reduce';
     this.session.check(where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     oneOf(where, 'reduction', name, ['sum', 'max', 'min']);
     checkData(data, where);
     const size = isTensor(data) ? data.size : data.length;
@@ -205,11 +237,11 @@ export abstract class LatticeDataWork extends LatticeStructure {
   async #mapped<T extends TypedArray | Tensor>(
     data: T,
     where: string,
-    { batch }: BatchOption,
+    o: BatchOption,
     map: (shape: readonly number[]) => AxisMap,
   ): Promise<T> {
     this.session.check(where);
-    batch?.check(this, where);
+    this.wanted(where, o);
     checkData(data, where);
     if (isTensor(data)) {
       const steps = map(data.shape);
@@ -220,6 +252,9 @@ export abstract class LatticeDataWork extends LatticeStructure {
     return mapHost(data as TypedArray, this.grid.shape, steps) as T;
   }
 }
+
+/** Steps of a diffusion between two looks at the event loop and the caller's signal. */
+const stepsAtOnce = 240;
 
 interface Spreading {
   readonly field: Tensor | Float32Array;

@@ -8,13 +8,19 @@ import { kept } from './on-device/kept.ts';
 import { latticeKinds } from './signatures.ts';
 import { neighborSum } from './stencil.ts';
 
-export const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
+const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
 
-export interface DiffuseOptions extends BatchOption {
+/** How a field spreads. */
+export interface SpreadOptions {
   /** Default 1/(2d+1), at most 1/(2d): beyond that values grow without bound. */
   readonly rate?: number | undefined;
   /** Nothing leaves (default), what leaves comes in at the other end, or the outside is zero. */
   readonly boundary?: (typeof diffuseBoundaries)[number] | undefined;
+}
+
+export interface DiffuseOptions extends SpreadOptions, BatchOption {
+  /** Ends `Lattice.diffuse`. A call of a batch looks at it before it joins the others. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Diffusion {
@@ -22,7 +28,7 @@ export interface Diffusion {
   readonly boundary: (typeof diffuseBoundaries)[number];
 }
 
-export function resolveDiffusion(d: number, o: DiffuseOptions): Diffusion {
+export function resolveDiffusion(d: number, o: SpreadOptions): Diffusion {
   const { rate = 1 / (2 * d + 1), boundary = 'insulated' } = o;
   oneOf('diffuse', 'boundary', boundary, diffuseBoundaries);
   if (typeof rate === 'number' && rate >= 0 && rate <= 1 / (2 * d)) return { rate, boundary };
@@ -44,8 +50,8 @@ export function resolveDiffusion(d: number, o: DiffuseOptions): Diffusion {
  */
 export const diffuseField = checked(
   'diffuseField',
-  "rt:runtime field:own steps:own o:{rate:number,boundary:'zero'|'insulated'|'periodic',batch:batch}?",
-  (rt: Runtime, field: Tensor, steps: number, o: DiffuseOptions = {}): Tensor => {
+  "rt:runtime field:own steps:own o:{rate:number,boundary:'zero'|'insulated'|'periodic'}?",
+  (rt: Runtime, field: Tensor, steps: number, o: SpreadOptions = {}): Tensor => {
     wholeNumber('diffuse', 'steps', steps);
     if (field.rank === 0)
       throw invalidArgument({
@@ -56,7 +62,8 @@ export const diffuseField = checked(
     const how = resolveDiffusion(field.rank, o);
     return rt.scope({ op: 'transform' }, () => {
       const start = floatOf(field);
-      return (steps === 0 ? start.add(0) : diffuse(rt, start, steps, how)).compute();
+      if (steps === 0) return start.add(0).compute();
+      return advance(spreadOf(rt, start, how), start, steps).compute();
     });
   },
   latticeKinds,
@@ -65,23 +72,39 @@ export const diffuseField = checked(
 /** Whole numbers spread as f32. */
 export const floatOf = (x: Tensor): Tensor => (x.dtype === 'f64' || x.dtype === 'f32' ? x : x.cast('f32'));
 
+/** Steps that are compiled together: a device that records launches then repeats them with one call. */
+const together = 30;
+
+/** One compiled step, and `together` of them. */
+export interface Spread {
+  readonly one: (x: Tensor) => Tensor;
+  readonly many: (x: Tensor) => Tensor;
+  /** Tensors that the steps read. */
+  readonly reads: readonly Tensor[];
+  /** Gives up what nobody else uses: compiled steps without a mask are kept for the next call. */
+  end(): void;
+}
+
 /**
- * `steps` steps on a field of any shape, one value per vertex of a grid: new values, the field is left as it is. `blocked`, one byte
- * per value: those keep their values and pass nothing on. The grid has the first `axes` axes; fields side by side are a last one.
+ * The steps for fields such as this one, one value per vertex of a grid. `blocked`, one byte per value: those keep their values and
+ * pass nothing on. The grid has the first `axes` axes; fields side by side are a last one.
  */
-export function diffuse(
+export function spreadOf(
   rt: Runtime,
   field: Tensor,
-  steps: number,
   { rate, boundary }: Diffusion,
   blocked: Uint8Array | null = null,
   axes = field.rank,
-): Tensor {
-  const spread = blocked
-    ? aroundBlocked(rt, field, axes, blocked, rate, boundary)
-    : kept(rt, `diffuse ${field.rank} ${axes} ${rate} ${boundary}`, () =>
-        everywhere(rt, field.rank, axes, rate, boundary),
-      );
+): Spread {
+  if (blocked) return aroundBlocked(rt, field, axes, blocked, rate, boundary);
+  const steps = kept(rt, `diffuse ${field.rank} ${axes} ${rate} ${boundary}`, () =>
+    compiled(rt, everywhere(rt, field.rank, axes, rate, boundary)),
+  );
+  return { ...steps, reads: [], end: () => {} };
+}
+
+/** The field after so many steps, one at least; it is left as it is. */
+export function advance(spread: Spread, field: Tensor, steps: number): Tensor {
   let x = field;
   for (let left = steps; left > 0; ) {
     const old = x;
@@ -90,21 +113,14 @@ export function diffuse(
     left -= taken;
     if (old !== field) old.dispose();
   }
-  if (blocked) spread.dispose();
   return x;
 }
 
-/** Steps that are compiled together: a device that records launches then repeats them with one call. */
-const together = 30;
-
-/** One step, and `together` of them. */
-interface Spread {
-  readonly one: (x: Tensor) => Tensor;
-  readonly many: (x: Tensor) => Tensor;
+interface Compiled extends Pick<Spread, 'one' | 'many'> {
   dispose(): void;
 }
 
-function spreadBy(rt: Runtime, one: { (x: Tensor): Tensor; dispose(): void }): Spread {
+function compiled(rt: Runtime, one: { (x: Tensor): Tensor; dispose(): void }): Compiled {
   const many = rt.compile((x: Tensor): Tensor => {
     let last = x;
     for (let i = 0; i < together; i++) last = one(last);
@@ -123,7 +139,13 @@ function spreadBy(rt: Runtime, one: { (x: Tensor): Tensor; dispose(): void }): S
 /** A neighbour beyond the border that nothing is exchanged with is the vertex itself. */
 const borders: Readonly<Record<Diffusion['boundary'], Border>> = { insulated: 'clamp', periodic: 'wrap', zero: 'zero' };
 
-function everywhere(rt: Runtime, rank: number, axes: number, rate: number, boundary: Diffusion['boundary']): Spread {
+function everywhere(
+  rt: Runtime,
+  rank: number,
+  axes: number,
+  rate: number,
+  boundary: Diffusion['boundary'],
+): { (x: Tensor): Tensor; dispose(): void } {
   const offsets = Array.from({ length: axes }, (_, axis) =>
     [-1, 1].map((by) => Array.from({ length: rank }, (_, k) => (k === axis ? by : 0))),
   ).flat();
@@ -134,7 +156,7 @@ function everywhere(rt: Runtime, rank: number, axes: number, rate: number, bound
     },
     { border: borders[boundary] },
   );
-  return spreadBy(rt, kernel as unknown as { (x: Tensor): Tensor; dispose(): void });
+  return kernel as unknown as { (x: Tensor): Tensor; dispose(): void };
 }
 
 function aroundBlocked(
@@ -164,5 +186,11 @@ function aroundBlocked(
     const change = neighborSum(x.mul(free), edge, axes).sub(degree.mul(x)).mul(rate);
     return x.add(change.mul(free)).cast(dtype);
   });
-  return spreadBy(rt, step);
+  const { one, many, dispose } = compiled(rt, step);
+  const reads = [free, degree];
+  const end = (): void => {
+    dispose();
+    for (const t of reads) t.dispose();
+  };
+  return { one, many, reads, end };
 }

@@ -21,7 +21,7 @@ export {
 } from './catalytic/registers.ts';
 export { type CentralityKind, centralityKinds } from './centrality.ts';
 export { type CommunityMethod, type CommunityOptions, communityMethods, type Partition } from './communities.ts';
-export { type DiffuseOptions, diffuseField } from './diffuse.ts';
+export { type DiffuseOptions, diffuseField, type SpreadOptions } from './diffuse.ts';
 export {
   CoordinateError,
   InvalidArgumentError,

@@ -82,6 +82,7 @@ async function reachByLevels(
   const { free, start } = pinned(() => prepare(rt, grid, starts));
   try {
     const { fields } = await rounds(rt, pinned, {
+      what: 'a search by levels',
       start,
       step: ({ reached, distance }: Found): Found => {
         const near = overNeighbors(reached, (a, b) => a.bitwiseOr(b), 'zero', grid.dimensions);

@@ -1,5 +1,6 @@
 // Paths and distances: by closed forms where there are any, else by a search on the host or, one kernel per level, on a device.
 
+import { throwIfAborted } from '../index.ts';
 import { type AllPathsOptions, PathIterator } from './all-paths.ts';
 import { kindOf } from './arrays.ts';
 import { LatticeBase } from './base.ts';
@@ -8,6 +9,7 @@ import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors
 import type { Reach } from './grid.ts';
 import { GridSearch } from './grid-search.ts';
 import { type SearchStart, searchBytes, searchLevels } from './levels.ts';
+import { look } from './look.ts';
 import type { Mask } from './mask.ts';
 import { bitLayout, searchBits } from './on-device/bits.ts';
 import { countPaths } from './search.ts';
@@ -22,7 +24,7 @@ export interface PathResult {
   readonly cached: boolean;
 }
 
-export const searchMethods = ['auto', 'closed', 'search', 'levels'] as const;
+const searchMethods = ['auto', 'closed', 'search', 'levels'] as const;
 
 export interface SearchOptions extends BatchOption {
   /**
@@ -33,7 +35,7 @@ export interface SearchOptions extends BatchOption {
   readonly signal?: AbortSignal | undefined;
 }
 
-export const reachMethods = ['auto', 'bits'] as const;
+const reachMethods = ['auto', 'bits'] as const;
 
 export interface ReachOptions extends BatchOption {
   /** Only what is at most so many steps away. */
@@ -90,15 +92,25 @@ export abstract class LatticePaths extends LatticeBase {
   }
 
   async shortestPath(s: number, t: number, o: SearchOptions = {}): Promise<PathResult> {
-    const start = performance.now();
     const where = 'shortestPath';
     this.ends(s, t, where);
-    o.batch?.check(this, where);
-    const method = this.#method(where, o);
-    const { mask } = this;
-    const known = method === 'auto' ? this.cache.get(s, t) : undefined;
+    this.wanted(where, o);
+    return this.#shortest(this.mask, s, t, this.#method(where, o), where, o);
+  }
+
+  async #shortest(
+    mask: Mask | null,
+    s: number,
+    t: number,
+    method: string,
+    where: string,
+    o: SearchOptions,
+  ): Promise<PathResult> {
+    const start = performance.now();
+    this.session.check(where);
+    // What is remembered are paths around the present mask.
+    const known = method === 'auto' && mask === this.mask ? this.cache.get(s, t) : undefined;
     const path = known ?? (await this.#path(mask, s, t, method, where, o));
-    // A path around another mask is nothing to remember.
     if (!known && mask === this.mask && !this.session.closed) this.cache.set(s, t, path);
     return { path: [...path], length: path.length - 1, ms: performance.now() - start, cached: known !== undefined };
   }
@@ -115,11 +127,19 @@ export abstract class LatticePaths extends LatticeBase {
       });
     }
     for (const [s, t] of pairs) this.ends(s, t, where);
+    this.wanted(where, o);
+    const { mask } = this;
+    const method = this.#method(where, o);
+    const one = ([s, t]: readonly [number, number]): Promise<PathResult> =>
+      this.#shortest(mask, s, t, method, where, o);
     // In a batch all of them wait for each other; alone, neighbours in the order of their starts share a search.
-    if (o.batch) return Promise.all(pairs.map(([s, t]) => this.shortestPath(s, t, o)));
+    if (o.batch) return Promise.all(pairs.map(one));
     const results: PathResult[] = new Array(pairs.length);
     const order = pairs.map((_, i) => i).sort((a, b) => pairs[a]![0] - pairs[b]![0]);
-    for (const i of order) results[i] = await this.shortestPath(pairs[i]![0], pairs[i]![1], o);
+    for (const i of order) {
+      await look(where, o.signal);
+      results[i] = await one(pairs[i]!);
+    }
     return results;
   }
 
@@ -127,7 +147,7 @@ export abstract class LatticePaths extends LatticeBase {
   async distancesFrom(s: number, o: SearchOptions = {}): Promise<Int32Array> {
     const where = 'distancesFrom';
     this.free(s, where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     const method = this.#method(where, o);
     const { mask } = this;
     this.addressable(where);
@@ -154,7 +174,7 @@ export abstract class LatticePaths extends LatticeBase {
   async reach(s: number, o: ReachOptions = {}): Promise<Reach> {
     const where = 'reach';
     this.free(s, where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     const method = oneOf(where, 'method', o.method ?? 'auto', reachMethods);
     const most = o.within === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, 'within', o.within);
     const { grid, mask } = this;
@@ -244,7 +264,7 @@ export abstract class LatticePaths extends LatticeBase {
     const together = (starts: readonly SearchStart[], stop?: AbortSignal): Promise<Int32Array[]> =>
       this.#searchTogether(starts, where, stop);
     if (!batch) return (await together([start], signal))[0]!;
-    signal?.throwIfAborted();
+    throwIfAborted(signal, where);
     return batch.join('levels', start, together);
   }
 

@@ -15,6 +15,7 @@ import {
   RecoveryExhausted,
   type Runtime,
   TensorLost,
+  turnIfDue,
 } from '../index.ts';
 
 export interface SessionOptions {
@@ -97,6 +98,9 @@ export class Session {
       throw error;
     });
     this.#runtime = rt;
+    // Loops of calls that wait for nothing else let the collector, timers and signals have their turn too.
+    const due = turnIfDue(performance.now());
+    if (due) await due;
     this.check(where);
     return rt;
   }

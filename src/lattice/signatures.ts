@@ -25,6 +25,7 @@ export const latticeKinds = {
   blocked: {
     is: (v: unknown) => v === null || layerKinds.iterable.is(v),
     words: 'indices of vertices, one byte for each vertex, or null',
+    habit: layerKinds.iterable.habit!,
   },
   words: {
     is: (v: unknown) => v instanceof BigUint64Array || (Array.isArray(v) && v.every((x) => typeof x === 'bigint')),
@@ -62,7 +63,7 @@ export const latticeSignatures: Readonly<Record<string, string>> = {
   permuteAxes: `async data:own order:own o:{${batch}}?`,
   reflect: `async data:own axis:own o:{${batch}}?`,
   rotate90: `async data:own axes:own quarterTurns:number? o:{${batch}}?`,
-  diffuse: `async field:own steps:own o:{rate:number,boundary:'zero'|'insulated'|'periodic',${batch}}?`,
+  diffuse: `async field:own steps:own o:{rate:number,boundary:'zero'|'insulated'|'periodic',${signal},${batch}}?`,
   matmul: `async a:matrix b:matrix o:{${batch}}?`,
   reduce: `async data:own name:own o:{${batch}}?`,
   build: `async o:{${signal},${batch}}?`,

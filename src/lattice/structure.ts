@@ -1,6 +1,6 @@
 // The structure of a lattice: adjacency on a device, analysis, centralities, communities.
 
-import type { Tensor } from '../index.ts';
+import { type Tensor, throwIfAborted } from '../index.ts';
 import { type Analysis, analysis, closedForm, estimateMemory, masked } from './analysis.ts';
 import { MiB } from './base.ts';
 import type { BatchOption } from './batch.ts';
@@ -41,7 +41,7 @@ export interface BuildOptions extends BatchOption {
   readonly signal?: AbortSignal | undefined;
 }
 
-export const analyzeMethods = ['auto', 'levels'] as const;
+const analyzeMethods = ['auto', 'levels'] as const;
 
 export interface AnalyzeOptions extends BatchOption {
   /** With a mask. `levels`: searches from all vertices at once, on whatever device. `auto`: there, if the router says so. */
@@ -51,7 +51,7 @@ export interface AnalyzeOptions extends BatchOption {
 /** Vertices times sources of an analysis on a device: above, the host needs far fewer searches. */
 const mostPlaces = 2 ** 28;
 
-export const centralityMethods = ['auto', 'host', 'device'] as const;
+const centralityMethods = ['auto', 'host', 'device'] as const;
 
 export interface CentralityOptions extends BatchOption {
   readonly normalized?: boolean | undefined;
@@ -79,7 +79,7 @@ export abstract class LatticeStructure extends LatticePaths {
   async adjacency(o: BatchOption & { readonly dense?: boolean | undefined } = {}): Promise<Csr | Tensor> {
     const where = 'adjacency';
     this.session.check(where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     if (!o.dense) return this.build();
     const { grid, mask } = this;
     const rt = await this.session.open(where);
@@ -90,7 +90,7 @@ export abstract class LatticeStructure extends LatticePaths {
   async analyze(o: AnalyzeOptions = {}): Promise<Analysis> {
     const where = 'analyze';
     this.session.check(where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     const method = oneOf(where, 'method', o.method ?? 'auto', analyzeMethods);
     const { grid, mask } = this;
     if (!mask) return closedForm(grid);
@@ -143,7 +143,7 @@ export abstract class LatticeStructure extends LatticePaths {
     const where = 'centrality';
     this.session.check(where);
     oneOf(where, 'centrality', kind, centralityKinds);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     const method = oneOf(where, 'method', o.method ?? 'auto', centralityMethods);
     this.addressable(where);
     const { mask, vertices: n } = this;
@@ -166,7 +166,7 @@ export abstract class LatticeStructure extends LatticePaths {
   ): Promise<Partition> {
     const where = 'communities';
     this.session.check(where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     oneOf(where, 'method', method, communityMethods);
     if (o.seed !== undefined) wholeNumber(where, 'seed', o.seed);
     const graph = this.graph(where);
@@ -233,14 +233,14 @@ export abstract class LatticeStructure extends LatticePaths {
     return by[kind]();
   }
 
-  async #build({ batch, signal }: BuildOptions): Promise<Csr> {
+  async #build(o: BuildOptions): Promise<Csr> {
     const where = 'build';
     this.session.check(where);
-    batch?.check(this, where);
+    this.wanted(where, o);
     const estimate = estimateMemory(this.grid);
     this.addressable(where);
     const rt = await this.session.open(where);
-    signal?.throwIfAborted();
+    throwIfAborted(o.signal, where);
     this.affordable(rt, estimate.csr, 'the adjacency', where);
     const host = await this.session.onHost('lattice_creation', this.grid.vertices, where);
     for (;;) {
@@ -250,7 +250,7 @@ export abstract class LatticeStructure extends LatticePaths {
         host ? uploadCsr(rt, this.graph(where)) : computeCsr(rt, this.grid, mask, entries),
       );
       try {
-        await rt.flush({ signal }, csr.offsets, csr.neighbors);
+        await rt.flush({ signal: o.signal }, csr.offsets, csr.neighbors);
         this.session.check(where);
       } catch (error) {
         freeCsr(csr);

@@ -1,17 +1,8 @@
 // Planted anomalies must be found, steady loads must stay silent. All randomness comes from seeds.
 
 import { describe, expect, it } from 'vitest';
+import { seededRandom as random } from '../base/seeded.ts';
 import { type Anomaly, AnomalyDetector, RateDetector, StepDetector } from './anomaly.ts';
-
-function random(seed: number): () => number {
-  let s = seed >>> 0;
-  return () => {
-    s = (s + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(s ^ (s >>> 15), s | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** A normal deviate. */
 const normal = (r: () => number): number => Math.sqrt(-2 * Math.log(1 - r())) * Math.cos(2 * Math.PI * r());

@@ -1,13 +1,14 @@
 // Time as the layers above the runtime see it. Whatever measures, rests or repeats takes a Clock, so that tests run hours in
 // milliseconds. The waits between attempts are the runtime's own and go by the real clock.
 
+import { type Timers, timer } from '../base/timer.ts';
 import { turn } from '../index.ts';
 
-export interface Clock {
+export { sleep as pause } from '../base/timer.ts';
+
+export interface Clock extends Timers {
   /** Milliseconds, steady, from any origin. */
   now(): number;
-  /** Calls back once after `ms`; the returned function cancels it. */
-  after(ms: number, callback: () => void): () => void;
   /** Wall clock, in ms since 1970. */
   wall(): number;
   /** Lets the event loop turn once. */
@@ -23,8 +24,8 @@ interface Timer {
 export const systemClock: Clock = {
   now: () => performance.now(),
   after: (ms, callback) => {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
+    const set = timer(ms, callback);
+    return () => clearTimeout(set);
   },
   wall: () => Date.now(),
   turn,
@@ -34,19 +35,3 @@ export const systemClock: Clock = {
     return () => clearInterval(timer);
   },
 };
-
-/** Waits so long, or until the signal is triggered: then it throws what `stopped` gives. Leaves nothing behind. */
-export function pause(clock: Clock, ms: number, signal?: AbortSignal, stopped?: () => unknown): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      cancel();
-      reject(stopped?.());
-    };
-    const cancel = clock.after(ms, () => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    });
-    if (signal?.aborted) stop();
-    else signal?.addEventListener('abort', stop, { once: true });
-  });
-}

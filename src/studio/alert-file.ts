@@ -5,7 +5,7 @@ import { appendFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { lineOf } from './json-lines.ts';
 import type { Alert } from './types.ts';
 
-export const rotateBytes = 10 * 2 ** 20;
+const rotateBytes = 10 * 2 ** 20;
 const kept = 3;
 
 export class AlertFile {

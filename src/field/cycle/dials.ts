@@ -35,7 +35,7 @@ function rowsOf(model: Model): [DialName, Dial][] {
 }
 
 /** Behind the sensors in the input of a cycle; then come the dials. */
-export const inputTail = ['reward', 'cycleLow', 'cycleHigh', 'flags'] as const;
+const inputTail = ['reward', 'cycleLow', 'cycleHigh', 'flags'] as const;
 
 const dialsStart = ({ sensorDim }: FieldShape): number => sensorDim + inputTail.length;
 export const inputLength = (shape: FieldShape): number => dialsStart(shape) + byModel[shape.model].length;

@@ -17,9 +17,9 @@ export const startMood = (): Mood => ({ errors: [], calm: 1, novelty: 1, phase: 
 
 export const errorMemory = 20;
 /** Activity above this makes content decay faster, activity below it slower. */
-export const activityTarget = 0.2;
+const activityTarget = 0.2;
 
-export const meanError = (errors: readonly number[], from = 0): number => {
+const meanError = (errors: readonly number[], from = 0): number => {
   const part = errors.slice(from, from + 10);
   return part.length > 0 ? part.reduce((a, b) => a + b, 0) / part.length : 0;
 };

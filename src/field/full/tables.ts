@@ -41,7 +41,7 @@ export const sampleCount = 512;
 const mostBlocks = 8;
 
 /** Blocks along an edge: the most, up to 8, that divide it. */
-export function blocksAlong(edge: number): number {
+function blocksAlong(edge: number): number {
   for (let g = Math.min(mostBlocks, edge); g > 1; g--) if (edge % g === 0) return g;
   return 1;
 }
@@ -68,7 +68,7 @@ export interface FullTables {
 export const mostAttractors = 20;
 
 /** place0, place1, place2, peak. */
-export const extraCount = 4;
+const extraCount = 4;
 
 export function tablesOf(shape: FieldShape): FullTables {
   const blocks = shape.edges.map(blocksAlong) as [number, number, number];

@@ -10,7 +10,7 @@ export const headerBytes = 16;
 export const mostValues = 1024;
 /** Bytes of a payload that counts bytes: as much as that many values. */
 export const mostBytes = 4 * mostValues;
-export const bytesFlag = 1;
+const bytesFlag = 1;
 
 export const types = { sensors: 0, motors: 1, handshake: 2, ping: 3, error: 255 } as const;
 export type FrameType = keyof typeof types;

@@ -44,7 +44,7 @@ export const compileFormula = checked(
 const where = 'compileFormula';
 
 /** Steps that `emit` makes, without making them. */
-export function countSteps(f: Formula): number {
+function countSteps(f: Formula): number {
   if (f.kind === 'input' || f.kind === 'number') return 1;
   const [a, b] = [countSteps(f.a), countSteps(f.b)];
   return f.kind === 'product' ? 2 * a + 2 * b + 4 : a + b;

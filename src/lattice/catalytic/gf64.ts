@@ -51,7 +51,7 @@ export interface Halves {
   readonly high: Tensor;
 }
 
-export const xorHalves = (a: Halves, b: Halves): Halves => ({
+const xorHalves = (a: Halves, b: Halves): Halves => ({
   low: a.low.bitwiseXor(b.low),
   high: a.high.bitwiseXor(b.high),
 });

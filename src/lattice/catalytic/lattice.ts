@@ -58,7 +58,7 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
   async countWalks(s: number, t: number, length: number, o: WalkOptions = {}): Promise<bigint> {
     const where = 'countWalks';
     this.ends(s, t, where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     wholeNumber(where, 'length', length);
     const { bits = 64, memory = o.buffers ? 'borrow' : 'plain', signal } = o;
     oneOf(where, 'memory', memory, ['plain', 'borrow']);
@@ -90,7 +90,7 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
   async distanceWithObstacles(s: number, t: number, o: ObstacleOptions = {}): Promise<number> {
     const where = 'distanceWithObstacles';
     this.ends(s, t, where);
-    o.batch?.check(this, where);
+    this.wanted(where, o);
     const seed = wholeNumber(where, 'seed', o.seed ?? 0);
     this.addressable(where);
     const most = this.vertices - 1;

@@ -1,8 +1,9 @@
 // Counting walks the plain way, in two arrays of its own: what the method in borrowed memory is compared with.
 
-import { aborted, type Runtime, type Tensor, turnIfDue } from '../../index.ts';
+import type { Runtime, Tensor } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
 import type { Grid } from '../grid.ts';
+import { look } from '../look.ts';
 import type { Mask } from '../mask.ts';
 import type { Pinned } from '../on-device/rounds.ts';
 import { neighborSum } from '../stencil.ts';
@@ -21,13 +22,6 @@ export interface PlainWalk {
 /** Steps between two looks at the clock. */
 const stepsAtOnce = 64;
 
-/** Lets the event loop turn if it is due, and ends the work if its caller says so. */
-async function look({ signal }: PlainWalk): Promise<void> {
-  const due = turnIfDue(performance.now());
-  if (due) await due;
-  if (signal?.aborted) throw aborted('countWalks', signal);
-}
-
 /** On a device that has words of so many bits. */
 export async function deviceWalks(rt: Runtime, pinned: Pinned, walk: PlainWalk): Promise<bigint> {
   const { grid, mask, source, target, length, bits, signal } = walk;
@@ -44,7 +38,7 @@ export async function deviceWalks(rt: Runtime, pinned: Pinned, walk: PlainWalk):
   let x: Tensor = pinned(() => rt.tensor(start, shape));
   try {
     for (let done = 0; done < length; done += stepsAtOnce) {
-      await look(walk);
+      await look('countWalks', walk.signal);
       const more = Math.min(stepsAtOnce, length - done);
       x = pinned(() => {
         let at = x;
@@ -78,7 +72,7 @@ export async function hostWalks({ offsets, neighbors, vertices }: Adjacency, wal
   let x = new BigUint64Array(vertices);
   x[walk.source] = 1n;
   for (let i = 0; i < walk.length; i++) {
-    if (i % stepsAtOnce === 0) await look(walk);
+    if (i % stepsAtOnce === 0) await look('countWalks', walk.signal);
     const from = x;
     x = new BigUint64Array(vertices).map((_, v) => {
       let sum = 0n;

@@ -6,7 +6,7 @@
 // went on there. It needs no mask: within the padding there is no step along the other packed axes, so no way through it is
 // shorter than the same way along the border. It is not counted in the end.
 
-import type { Runtime, Tensor } from '../../index.ts';
+import { type Runtime, type Tensor, throwIfAborted } from '../../index.ts';
 import type { Grid, Reach } from '../grid.ts';
 import type { Mask } from '../mask.ts';
 import { moved, shifted } from '../stencil.ts';
@@ -73,7 +73,7 @@ export async function searchBits(rt: Runtime, pinned: Pinned, search: BitSearch)
   const advance = (x: Tensor, levels: number): { readonly before: Tensor; readonly now: Tensor } => {
     let [before, now] = [x, x];
     for (let i = 0; i < levels; i++) {
-      signal?.throwIfAborted();
+      throwIfAborted(signal, 'reach');
       if (before !== x) drop(before);
       before = now;
       now = pinned(() => step(before));

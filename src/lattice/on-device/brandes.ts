@@ -59,6 +59,7 @@ async function ofColumns(
     };
   };
   const { fields, count } = await rounds(rt, pinned, {
+    what: 'betweenness',
     start,
     step: outwards,
     most: levels ?? hood.rows - 1,
@@ -78,6 +79,7 @@ async function ofColumns(
   };
   try {
     const { fields: back } = await rounds(rt, pinned, {
+      what: 'betweenness',
       start: pinned(
         (): Handed => ({
           depends: rt.zeros(paths.shape, { dtype: 'f64' }).compute(),

@@ -25,6 +25,7 @@ export async function deviceDistances(
     changed: rt.full([], 1, { dtype: 'i32' }).compute(),
   }));
   const { fields } = await rounds(rt, pinned, {
+    what: 'distancesFrom',
     start,
     step: ({ distance }) => {
       const next = distance.minimum(rows.least(distance)).cast('f64');

@@ -3,7 +3,7 @@
 
 import { notMade } from '../../base/arguments.ts';
 import { checkMethods } from '../../base/signatures.ts';
-import type { DeviceId, Runtime } from '../../index.ts';
+import { type DeviceId, type Runtime, throwIfAborted } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
 import { betweennessDivisor } from '../centrality.ts';
 import type { Graph } from '../graph.ts';
@@ -57,7 +57,7 @@ export class DeviceGraph implements Disposable {
   /** As `Graph.pageRank`. The host looks at the change every eight rounds, so there may be up to seven more. */
   async pageRank(o: PageRankOptions & WorkOptions = {}): Promise<Float64Array> {
     const where = 'pageRank';
-    this.#session.check(where);
+    this.#begin(where, o);
     const settings = resolvePageRank(o);
     if (this.#graph.vertices === 0) return new Float64Array(0);
     return this.#onDevice(
@@ -67,13 +67,14 @@ export class DeviceGraph implements Disposable {
         const work = { rows, giving: this.#giving, ...settings, signal: o.signal };
         return (await deviceRank(this.#rt, pinned, work)).rank;
       },
-      () => this.#graph.pageRank(o),
+      () => this.#graph.pageRank(settings),
     );
   }
 
   /** As `Graph.distancesFrom`: -1 where there is no way. */
   async distancesFrom(s: number, o: WorkOptions = {}): Promise<Float64Array> {
     const where = 'distancesFrom';
+    this.#begin(where, o);
     this.#graph.checkVertex(s, where);
     return this.#onDevice(
       where,
@@ -85,8 +86,9 @@ export class DeviceGraph implements Disposable {
   /** As `Graph.centrality('betweenness')`, by steps: graphs with weights are left to the host. */
   async betweenness(o: WorkOptions & { readonly normalized?: boolean | undefined } = {}): Promise<Float64Array> {
     const where = 'betweenness';
-    this.#session.check(where);
-    const host = (): Promise<Float64Array> => this.#graph.centrality('betweenness', o);
+    this.#begin(where, o);
+    const { normalized } = o;
+    const host = (): Promise<Float64Array> => this.#graph.centrality('betweenness', { normalized });
     if (this.#graph.weighted) {
       this.#session.fellBack(where, 'auto', 'host', 'betweenness by weight is computed on the host');
       return host();
@@ -104,7 +106,7 @@ export class DeviceGraph implements Disposable {
           columns: columnsFor(this.#rt, this.#session, vertices, sources.length, where),
           signal: o.signal,
         };
-        const divisor = 2 * (o.normalized ? betweennessDivisor(vertices) || 1 : 1);
+        const divisor = 2 * (normalized ? betweennessDivisor(vertices) || 1 : 1);
         const found = await deviceDependencies(this.#rt, pinned, work);
         return Float64Array.from({ length: vertices }, (_, v) => found[rows.places[v]!]! / divisor);
       },
@@ -121,12 +123,16 @@ export class DeviceGraph implements Disposable {
     this.dispose();
   }
 
+  #begin(where: string, { signal }: WorkOptions): void {
+    this.#session.check(where);
+    throwIfAborted(signal, where);
+  }
+
   async #onDevice(
     where: string,
     body: (rows: DeviceRows, pinned: Pinned) => Promise<Float64Array>,
     host: () => Float64Array | Promise<Float64Array>,
   ): Promise<Float64Array> {
-    this.#session.check(where);
     const rt = this.#rt;
     if (!this.#session.can(rt, ['f64'])) {
       this.#session.fellBack(where, 'auto', 'host', 'no open device has f64');

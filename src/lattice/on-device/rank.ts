@@ -57,6 +57,7 @@ export async function deviceRank(
     change: rt.full([], 1, { dtype: 'f64' }).compute(),
   }));
   const { fields, count } = await rounds(rt, pinned, {
+    what: 'pageRank',
     start,
     step: ({ rank, given }) => {
       const jumps = (1 - damping) / n;

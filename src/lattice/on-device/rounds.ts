@@ -2,6 +2,7 @@
 // one by one; a round after the last needed one must change nothing.
 
 import type { Runtime, Tensor } from '../../index.ts';
+import { look } from '../look.ts';
 import { kept } from './kept.ts';
 
 /** Runs a body at the device that was chosen; tensors it makes and does not return are disposed of. */
@@ -10,6 +11,8 @@ export type Pinned = <T>(body: () => T) => T;
 export type Fields = Readonly<Record<string, Tensor>>;
 
 export interface Rounds<S extends Fields> {
+  /** What is done, in the error of a caller who ends it. */
+  readonly what: string;
   /** The fields to begin with; they are disposed of. */
   readonly start: S;
   /** The fields after one more round. It is not told which: a number that changes would be traced anew every time. */
@@ -32,21 +35,22 @@ export interface Rounds<S extends Fields> {
 export async function rounds<S extends Fields>(
   rt: Runtime,
   pinned: Pinned,
-  { start, step, most, more, every = 16, together = 8, key, signal, onRound }: Rounds<S>,
+  { what, start, step, most, more, every = 16, together = 8, key, signal, onRound }: Rounds<S>,
 ): Promise<{ readonly fields: S; readonly count: number }> {
-  const compiled = [...new Set([together, 1])].map((times) => {
-    const make = (): Repeated<S> => repeated(rt, step, times);
-    return key === undefined ? make() : kept(rt, `${times} × ${key}`, make);
-  });
+  const sizes = [...new Set([together, 1])];
+  const own = key === undefined ? sizes.map((times) => repeated(rt, step, times)) : null;
+  // Asked for again after each wait: what is kept may have gone meanwhile.
+  const compiled = (): readonly Repeated<S>[] =>
+    own ?? sizes.map((times) => kept(rt, `${times} × ${key}`, () => repeated(rt, step, times)));
   let fields = start;
   try {
     let count = 0;
     while (count < most) {
-      signal?.throwIfAborted();
+      await look(what, signal);
       const until = Math.min(most, count + every);
       // One scope for all of them: entering it takes as long as a launch.
       fields = pinned(() => {
-        for (const { times, run } of compiled) {
+        for (const { times, run } of compiled()) {
           for (; count + times <= until; count += times) {
             const old = fields;
             fields = run(old);
@@ -68,7 +72,7 @@ export async function rounds<S extends Fields>(
     release(fields);
     throw error;
   } finally {
-    if (key === undefined) for (const c of compiled) c.dispose();
+    for (const c of own ?? []) c.dispose();
   }
 }
 

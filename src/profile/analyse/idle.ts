@@ -9,7 +9,7 @@ const mostUnmeasured = 0.01;
 const busyMs = (k: KernelCall): number | null => k.ms ?? k.passMs;
 
 /** The stretches in which a device worked, sorted and apart; null if that was not measured. */
-export function busyOf(kernels: readonly KernelCall[]): number[] | null {
+function busyOf(kernels: readonly KernelCall[]): number[] | null {
   const measured = kernels.filter((k) => busyMs(k) !== null);
   if (measured.length === 0 || kernels.length - measured.length > mostUnmeasured * kernels.length) return null;
   return union(measured.flatMap((k) => [k.start, k.start + busyMs(k)!]));

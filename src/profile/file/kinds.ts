@@ -11,8 +11,12 @@ const isBaseline = (v: unknown): boolean => schemaOf(v) === baselineSchema;
 export const fileKinds = {
   ...layerKinds,
   numbers: {
-    is: (v: unknown) => Array.isArray(v) && v.every((x) => typeof x === 'number'),
-    words: 'an array of numbers',
+    is: (v: unknown) => Array.isArray(v) && v.every((x) => typeof x === 'number' && !Number.isNaN(x)),
+    words: 'an array of numbers without NaN',
+  },
+  times: {
+    is: (v: unknown) => Number.isSafeInteger(v) && (v as number) >= 1 && (v as number) <= 1e8,
+    words: 'a whole number from 1 to 100 million',
   },
   profile: { is: isProfile, words: 'a profile: of profiler.toProfile() or readProfile(text)' },
   baseline: { is: isBaseline, words: 'a baseline: of readBaseline(text) or updateBaseline(profile, null)' },

@@ -3,7 +3,7 @@
 // Times are ms of `performance.now()` with at most three digits behind the point; `timeOrigin` makes them times of day. A figure that was not
 // measured is null. In the file, keys whose value is null, false or an empty list are left out.
 
-import type { CompileRecord, LaneRecord, RouteRecord, WaitRecord } from '../record/log.ts';
+import type { CompileRecord, LaneRecord, RouteRecord, TransferRecord, WaitRecord } from '../record/log.ts';
 import type { MemoryPoint } from '../record/memory-curve.ts';
 
 /** The form of baselines. */
@@ -76,19 +76,8 @@ export interface KernelCall {
   readonly line: string | null;
 }
 
-export interface Transfer {
-  readonly id: number;
-  readonly entry: number | null;
-  readonly kind: 'upload' | 'download' | 'move';
-  readonly from: string;
-  readonly to: string;
-  readonly bytes: number;
-  readonly start: number;
-  readonly ms: number;
-  readonly pinned: boolean;
-}
-
 type WithEntry<T> = Omit<T, 'entry'> & { readonly entry: number | null };
+export type Transfer = WithEntry<TransferRecord>;
 export type Wait = WithEntry<WaitRecord>;
 export type Compile = WithEntry<CompileRecord>;
 export type Route = WithEntry<RouteRecord>;

@@ -2,6 +2,7 @@
 //
 // Nothing is dropped as an outlier. Random numbers are seeded: the same samples give the same verdict.
 
+import { seededRandom } from '../../base/seeded.ts';
 import { checked } from '../../base/signatures.ts';
 import { fileKinds } from '../file/kinds.ts';
 import { median } from '../statistics.ts';
@@ -15,17 +16,6 @@ export interface Ratio {
 }
 
 const resamples = 10_000;
-
-/** mulberry32: small, quick, and good enough for resampling. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /**
  * Medians of resamples. A sorted sample's resample has as median the value at the middle of its sorted positions, so positions are
@@ -52,7 +42,7 @@ function resampledMedian(sorted: Float64Array, counts: Uint16Array, random: () =
 /** How much larger b is than a, by medians. */
 export const medianRatio = checked(
   'medianRatio',
-  'a:numbers b:numbers times:number? seed:number?',
+  'a:numbers b:numbers times:times? seed:number?',
   (a: readonly number[], b: readonly number[], times = resamples, seed = 1): Ratio => {
     const [sa, sb] = [Float64Array.from(a).sort(), Float64Array.from(b).sort()];
     const [ca, cb] = [new Uint16Array(sa.length), new Uint16Array(sb.length)];
@@ -78,7 +68,7 @@ export const mannWhitney = checked(
     const all = [...a.map((v) => [v, 0] as const), ...b.map((v) => [v, 1] as const)].sort((x, y) => x[0] - y[0]);
     let [rankSum, ties] = [0, 0];
     for (let i = 0; i < all.length; ) {
-      let j = i;
+      let j = i + 1;
       while (j < all.length && all[j]![0] === all[i]![0]) j++;
       const rank = (i + j + 1) / 2;
       for (let k = i; k < j; k++) if (all[k]![1] === 0) rankSum += rank;

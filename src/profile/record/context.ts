@@ -45,7 +45,7 @@ class AsyncContext<T extends object> implements SpanContext<T> {
   }
 }
 
-export class StackContext<T extends object> implements SpanContext<T> {
+class StackContext<T extends object> implements SpanContext<T> {
   readonly asynchronous: boolean = false;
   #current: T | undefined;
 

@@ -1,10 +1,10 @@
 // What the devices of the attached runtimes did: kernels, transfers, waits, programs, decisions, memory. Bounded, and written
 // once; nothing is computed here.
 
+import { Newest } from '../../base/newest.ts';
 import type { Decision, Operation } from '../../index.ts';
 import { Columns, Names } from './columns.ts';
 import { MemoryCurve } from './memory-curve.ts';
-import { Ring } from './ring.ts';
 
 /** The columns of a kernel. Times in ms; NaN is "not measured". */
 export const kernel = {
@@ -95,18 +95,18 @@ const otherLimit = 10_000;
 export class DeviceLog {
   readonly kernels = new Columns(Object.keys(kernel).length, kernelLimit);
   readonly names = new Names();
-  readonly transfers: Ring<TransferRecord>;
-  readonly waits = new Ring<WaitRecord>(10 * otherLimit);
-  readonly compiles = new Ring<CompileRecord>(otherLimit);
-  readonly routes = new Ring<RouteRecord>(otherLimit);
-  readonly lanes = new Ring<LaneRecord>(10 * otherLimit);
+  readonly transfers: Newest<TransferRecord>;
+  readonly waits = new Newest<WaitRecord>(10 * otherLimit);
+  readonly compiles = new Newest<CompileRecord>(otherLimit);
+  readonly routes = new Newest<RouteRecord>(otherLimit);
+  readonly lanes = new Newest<LaneRecord>(10 * otherLimit);
   readonly memory = new MemoryCurve();
   readonly devices = new Map<string, DeviceCounts>();
   /** Device spans that seem to start before the call that caused them. */
   violations = 0;
 
   constructor(capacity: number) {
-    this.transfers = new Ring(capacity);
+    this.transfers = new Newest(capacity);
   }
 
   device(id: string): DeviceCounts {

@@ -30,7 +30,7 @@ export class MemoryCurve {
 }
 
 /** About `count` points, per device the lowest and the highest of each stretch, and always the last. */
-export function thinned(points: readonly MemoryPoint[], count: number): MemoryPoint[] {
+function thinned(points: readonly MemoryPoint[], count: number): MemoryPoint[] {
   const byDevice = new Map<string, MemoryPoint[]>();
   for (const p of points) {
     const list = byDevice.get(p.device);

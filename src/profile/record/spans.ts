@@ -3,15 +3,15 @@
 // Beginning and ending one is all that happens while the program runs: no sums, no sorting. What follows from the records is
 // computed when somebody asks (analyse/).
 
+import { Newest } from '../../base/newest.ts';
 import { createContext, type SpanContext } from './context.ts';
-import { Ring } from './ring.ts';
 import { type MemoryUse, ProfileSpan } from './span.ts';
 
 /** Spans deeper than this share the memory peak of their parent. */
 const deepest = 64;
 
 export class OpenSpans {
-  readonly ended: Ring<ProfileSpan>;
+  readonly ended: Newest<ProfileSpan>;
   /** Told when a span ends. */
   onEnd: ((span: ProfileSpan) => void) | null = null;
   /** What everything is in that is in nothing else. */
@@ -26,7 +26,7 @@ export class OpenSpans {
   #live: number | null = null;
 
   constructor(capacity: number, context: SpanContext<ProfileSpan> = createContext()) {
-    this.ended = new Ring(capacity);
+    this.ended = new Newest(capacity);
     this.#context = context;
   }
 

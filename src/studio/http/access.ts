@@ -13,7 +13,7 @@ const wrongDelayMs = 1000;
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 const same = (known: Buffer, given: Buffer): boolean => timingSafeEqual(known, given);
 
-export const newSecret = (): string => randomBytes(32).toString('base64url');
+const newSecret = (): string => randomBytes(32).toString('base64url');
 
 export class Access {
   /** For programs: `Authorization: Bearer …`. */

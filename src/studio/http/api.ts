@@ -14,7 +14,7 @@ export interface Route {
   readonly run: Run;
 }
 
-export const apiRoutes: Readonly<Record<string, Route>> = {
+const apiRoutes: Readonly<Record<string, Route>> = {
   '/api/snapshot': { method: 'GET', run: (hub) => json(hub.glance().snapshot()) },
   '/api/stream': { method: 'GET', run: stream },
   '/api/history': {

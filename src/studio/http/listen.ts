@@ -5,7 +5,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ArgumentError, ForgeError } from '../../index.ts';
 
-export const mostConnections = 100;
+const mostConnections = 100;
 export const headerBytes = 16 * 2 ** 10;
 export const requestMs = 10_000;
 

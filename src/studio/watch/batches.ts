@@ -1,8 +1,8 @@
 // Batches while somebody looks: what runs, how fast, at which sizes. Totals are the processors' own; rates and sizes are counted here.
 
+import { Newest } from '../../base/newest.ts';
 import type { BatchCounts, BatchEvent } from '../../batch/index.ts';
 import type { BatchView } from '../types.ts';
-import { Newest } from './ring.ts';
 
 /** A BatchProcessor, or what has its statistics. */
 export interface BatchSource {

@@ -1,9 +1,9 @@
 // Fields while somebody looks: what went in and came out last, how late the motors were, how well sensors are predicted. Loaded with
 // the first field.
 
+import { Newest } from '../../base/newest.ts';
 import { type Field, type FieldEvents, type FieldSettings, latencyHistogram, settingViews } from '../../field/index.ts';
 import type { FieldSample, FieldSlice, FieldView } from '../types.ts';
-import { Newest } from './ring.ts';
 
 /** Ticks that the histogram is of. */
 const mostTicks = 1000;

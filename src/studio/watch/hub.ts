@@ -1,6 +1,7 @@
 // What the studio knows: runtimes under watch, the newest events, the last minutes, alerts. It looks only while somebody looks at it:
 // a page, a scraper of the metrics, a listener of alerts. Nothing here can fail the program, and nothing keeps its process alive.
 
+import { Newest } from '../../base/newest.ts';
 import { version } from '../../base/version.ts';
 import type { GPUCompute } from '../../compute/index.ts';
 import type { Runtime } from '../../index.ts';
@@ -18,7 +19,7 @@ import type { FieldWatch } from './fields.ts';
 import { healthOf } from './health.ts';
 import { History, sampleEveryMs } from './history.ts';
 import type { QueueWatch } from './queues.ts';
-import { EventRing, Newest } from './ring.ts';
+import { EventRing } from './ring.ts';
 import { RuntimeWatch } from './runtime.ts';
 
 export interface HubOptions {

@@ -1,6 +1,7 @@
 // The newest events. What happens often is kept apart from what matters, so that a thousand launches never push a lost device out;
 // equal work between two looks becomes one entry with a count.
 
+import { Newest } from '../../base/newest.ts';
 import type { EventEntry, EventLevel } from '../types.ts';
 
 export interface EventDraft {
@@ -9,51 +10,6 @@ export interface EventDraft {
   readonly runtime: string;
   readonly device: string | null;
   readonly text: string;
-}
-
-/** A list of fixed length; the oldest goes. */
-export class Newest<T> {
-  readonly #items: T[] = [];
-  readonly #capacity: number;
-  #next = 0;
-
-  constructor(capacity: number) {
-    this.#capacity = capacity;
-  }
-
-  get size(): number {
-    return this.#items.length;
-  }
-
-  push(item: T): void {
-    if (this.#items.length < this.#capacity) this.#items.push(item);
-    else {
-      this.#items[this.#next] = item;
-      this.#next = (this.#next + 1) % this.#capacity;
-    }
-  }
-
-  /** Oldest first. */
-  list(): T[] {
-    return [...this.#items.slice(this.#next), ...this.#items.slice(0, this.#next)];
-  }
-
-  /** The newest `count`, newest first. */
-  last(count: number): T[] {
-    const taken: T[] = [];
-    for (const item of this.backwards()) if (taken.push(item) >= count) break;
-    return taken;
-  }
-
-  *backwards(): Generator<T> {
-    const size = this.#items.length;
-    for (let i = 1; i <= size; i++) yield this.#items[(this.#next - i + size) % size]!;
-  }
-
-  clear(): void {
-    this.#items.length = 0;
-    this.#next = 0;
-  }
 }
 
 /** Equal events that come closer together than this become one entry. */

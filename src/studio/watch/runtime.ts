@@ -1,10 +1,11 @@
 // One runtime under watch. What is rare and matters is listened to from the start and costs nothing until it happens; work is watched
 // only while somebody looks (work.ts). Only reads: nothing here changes what the program does.
 
+import { Newest } from '../../base/newest.ts';
 import { amountOf } from '../../governor/routing/index.ts';
 import type { CleanupReport, EventName, Holder, LeakReport, Runtime, RuntimeSnapshot } from '../../index.ts';
 import type { Busy, DeviceSample, Measured, RuntimeView } from '../types.ts';
-import { type EventRing, Newest } from './ring.ts';
+import type { EventRing } from './ring.ts';
 import { notable, notableNames, type Told } from './words.ts';
 import { WorkWatch } from './work.ts';
 

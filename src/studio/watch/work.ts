@@ -1,9 +1,10 @@
 // The work of one runtime while somebody looks: kernels, transfers, compilations, what the router measured. The listeners only add
 // numbers to tables; words are made when the tables are asked for.
 
+import { Newest } from '../../base/newest.ts';
 import { type Events, formatBytes, type Runtime } from '../../index.ts';
 import type { KernelRow, Measured, SpanRow, TransferRow } from '../types.ts';
-import { type EventRing, Newest } from './ring.ts';
+import type { EventRing } from './ring.ts';
 
 interface Kernel {
   readonly name: string;

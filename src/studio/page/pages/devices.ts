@@ -145,8 +145,22 @@ function factsOf(d: Device, runtime: RuntimeView): readonly (readonly [string, s
   return told;
 }
 
+/** Names that are no words. */
+const detailNames: Readonly<Record<string, string>> = {
+  simd: 'SIMD',
+  blas: 'BLAS',
+  cublas: 'cuBLAS',
+  cuda: 'CUDA',
+  ptx: 'PTX',
+  pci: 'PCI',
+  ffi: 'Calls through',
+  l2Bytes: 'L2 cache, bytes',
+  shared: 'Memory shared with workers',
+};
+
 /** computeCapability → Compute capability */
 const words = (name: string): string => {
+  if (name in detailNames) return detailNames[name]!;
   const spaced = name.replace(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 };

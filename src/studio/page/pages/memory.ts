@@ -59,7 +59,7 @@ function placeCard(first: Place): DeviceCard<Place> {
       { label: 'live', colour: '--c1', fill: true },
       { label: 'reserved', colour: '--c2' },
       { label: 'others', colour: '--c5', dash: true },
-      { label: 'spilled to the host', colour: '--c4', dash: true },
+      { label: 'spilled by all devices', colour: '--c4', dash: true },
     ],
     format: (v) => bytes(v),
     binary: true,
