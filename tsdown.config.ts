@@ -9,7 +9,7 @@ import { pageScript } from './scripts/page-script.mjs';
  */
 const groups = [
   { name: 'words', test: /src[\\/](errors|base[\\/](?!free-lists)[\w-]+)\.ts$/ },
-  { name: 'core', test: /src[\\/](runtime[\\/]create|devices[\\/]\w+|kernel[\\/]plain)\.ts$/ },
+  { name: 'core', test: /src[\\/](runtime[\\/]create|devices[\\/]\w+|kernel[\\/](plain|unit-roots))\.ts$/ },
   { name: 'measured', test: /src[\\/]governor[\\/]routing[\\/]measured\.ts$/ },
   { name: 'webgpu', test: /src[\\/]devices[\\/]webgpu[\\/]open\.ts$/ },
 ];

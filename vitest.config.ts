@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -8,16 +9,24 @@ import { within } from './test/support/time.ts';
 // Workers inherit this: the dynamic linker reads LD_LIBRARY_PATH when a process starts, and never again.
 Object.assign(process.env, softwareGpu().dawn);
 
-const every = ['{src,test}/**/*.test.ts'];
-/** Small pieces that keep no state: their files share a process, so that what they import is loaded once. */
-const units = ['src/{base,forge,graph,io,kernel,devices}/**/*.test.ts', 'test/{calls,cases,lattice,math}/**/*.test.ts'];
-/** Some of them steer the clock or other things that a process has only once, or start processes: nobody else may be there. */
-const steering = [
-  'src/base/platform.test.ts',
-  'src/devices/cpu/host.test.ts',
-  'src/devices/cuda/{marks,spans,transfer,waits}.test.ts',
-  'src/forge/explain/command.test.ts',
-];
+/** Where small pieces are that keep no state: their files share a process, so that what they import is loaded once. */
+const small = /^(src\/(base|devices|forge|graph|io|kernel)|test\/(calls|cases|lattice|math))\//;
+/** Some of them steer or measure the clock, memory or other things that a process has only once, or start processes: nobody else may be there. */
+const steering = new Set(
+  [
+    'src/base/platform',
+    'src/devices/cpu/host',
+    ...['marks', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
+    'src/forge/explain/command',
+  ].map((path) => `${path}.test.ts`),
+);
+const root = fileURLToPath(new URL('.', import.meta.url));
+const sharing = ['src', 'test']
+  .flatMap((folder) =>
+    readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }).map((f) => `${folder}/${f}`),
+  )
+  .map((path) => path.replaceAll('\\', '/'))
+  .filter((path) => path.endsWith('.test.ts') && small.test(path) && !steering.has(path));
 
 /** The files that take longest, the longest first: one that began last would be waited for alone. */
 const longest = [
@@ -53,9 +62,12 @@ export default defineConfig({
   resolve: { alias: [{ find: /^gpuforge$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }] },
   test: {
     projects: [
-      { extends: true, test: { name: 'units', include: units, exclude: steering, isolate: false } },
-      { extends: true, test: { name: 'alone', include: steering } },
-      { extends: true, test: { name: 'systems', include: every, exclude: units } },
+      {
+        extends: true,
+        test: { name: 'units', include: sharing, isolate: false, setupFiles: 'test/support/left-behind.ts' },
+      },
+      // One project for all the others: each transforms what its tests import by itself.
+      { extends: true, test: { name: 'systems', include: ['{src,test}/**/*.test.ts'], exclude: sharing } },
     ],
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/support/built.mjs',

@@ -8,7 +8,7 @@
 //   node scripts/test-gpu.mjs --sanitize    compute-sanitizer, in about four minutes: memcheck, racecheck and synccheck over the whole case
 //                                           suite, memcheck and racecheck over the routines with shared memory, memcheck over kernels and
 //                                           random graphs; fails where it is not installed
-//   node scripts/test-gpu.mjs PART...       some of the device tests: kernels, routines, rows, attention, cublas, matmul, ampere, epilogues,
+//   node scripts/test-gpu.mjs PART...       some of the device tests: kernels, routines, fourier, rows, attention, cublas, matmul, ampere, epilogues,
 //                                           fast, pool, runtime, values, spans; `soak N` behind them
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
 //   node scripts/test-gpu.mjs --webgpu ...  the checks and figures of the WebGPU device instead, on the adapter Dawn finds; what
@@ -22,7 +22,7 @@
 // by itself in the end. On a host without the sources (only scripts/ and dist/) the bundles are run as they are.
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,60 +39,7 @@ if (args.includes('--help')) {
   process.exit();
 }
 
-async function bundle() {
-  const { rolldown } = await import('rolldown');
-  const { pageScript } = await import('./page-script.mjs');
-  for (const [name, input] of [
-    ['test', 'test/gpu/main.ts'],
-    ['suite', 'test/gpu/suite.ts'],
-    ['bench', 'bench/gpu/main.ts'],
-    ['tensors', 'bench/gpu/tensors.ts'],
-    ['small', 'bench/gpu/small.ts'],
-    ['spans', 'bench/gpu/spans.ts'],
-    ['waits', 'bench/gpu/waits.ts'],
-    ['copies', 'bench/copies/main.ts'],
-    ['batch', 'bench/gpu/batch.ts'],
-    ['batch-test', 'test/gpu/batch.ts'],
-    ['field', 'bench/gpu/field.ts'],
-    ['everyday', 'bench/gpu/everyday.ts'],
-    ['classes', 'bench/gpu/classes.ts'],
-    ['rows', 'bench/gpu/rows.ts'],
-    ['webgpu', 'test/webgpu/host.ts'],
-    ['profile', 'bench/profile/main.ts'],
-    ['lattice', 'test/gpu/lattice.ts'],
-    ['lattice-bench', 'bench/gpu/lattice.ts'],
-    ['lattice-delta', 'bench/lattice/delta.ts'],
-    ['lattice-workloads', 'bench/lattice/workloads.ts'],
-  ]) {
-    if (!existsSync(join(root, input))) continue;
-    const build = await rolldown({
-      input: join(root, input),
-      platform: 'node',
-      plugins: [pageScript()],
-      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
-      // Test files are bundled with what they use of vitest: the host has no packages.
-      resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
-      // Test files are imported for what they do.
-      treeshake: { moduleSideEffects: [{ test: /\.test\.ts$/, sideEffects: true }] },
-      // Node 20 knows no `await using`.
-      transform: { target: 'es2022' },
-    });
-    await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
-  }
-  if (existsSync(join(root, 'test', 'tfjs', 'conformance', 'main.ts'))) {
-    const { bundleTfjs } = await import('./bundle-tfjs.mjs');
-    await bundleTfjs(join(out, 'tfjs.mjs'));
-    // TF.js's WebGPU backend is among the libraries of bench/, if those are installed.
-    const peers = existsSync(join(root, 'bench', 'node_modules', '@tensorflow', 'tfjs-backend-webgpu'));
-    if (peers) await bundleTfjs(join(out, 'tfjs-bench.mjs'), 'bench/tfjs/gpu.ts');
-  }
-  for (const script of ['everyday_torch.py', 'classes_torch.py', 'torch_timing.py'])
-    cpSync(join(root, 'bench', 'gpu', script), join(out, script));
-  cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
-  cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
-}
-
-if (existsSync(join(root, 'test', 'gpu', 'main.ts'))) await bundle();
+if (existsSync(join(root, 'test', 'gpu', 'main.ts'))) await (await import('./gpu-bundles.mjs')).bundleGpu(out);
 if (args.includes('--build')) process.exit(0);
 
 const node = (file, ...rest) => [process.execPath, '--expose-gc', join(out, file), ...rest];
@@ -126,7 +73,7 @@ const shared = (name, count, seconds, command) =>
 const one = (name, seconds, command, alone = false) => ({ name, command, alone, seconds });
 const few = (count) => `${Math.ceil(count / sample)}`;
 /** Device tests that are cut into parts. */
-const cut = ['kernels', 'routines', 'rows', 'attention', 'cublas', 'matmul', 'ampere', 'epilogues'];
+const cut = ['kernels', 'routines', 'fourier', 'rows', 'attention', 'cublas', 'matmul', 'ampere', 'epilogues'];
 
 /** Long ones first. The limits end what hangs: several times what each took on an H200 beside the others. */
 const tests = () => [
@@ -144,7 +91,8 @@ const tests = () => [
 
 const checked = (tool, command) => ['compute-sanitizer', '--tool', tool, '--error-exitcode', '9', ...command];
 const suite = (part) => node('suite.mjs', '--unpooled', '--part', part, 'cases');
-const routines = (part) => node('test.mjs', '--unpooled', '--part', part, 'routines', 'rows', 'attention', 'matmul');
+const routines = (part) =>
+  node('test.mjs', '--unpooled', '--part', part, 'routines', 'fourier', 'rows', 'attention', 'matmul');
 const kernels = (part) => node('test.mjs', '--unpooled', '--part', part, 'kernels');
 const graphs = (part) => node('suite.mjs', '--unpooled', '--part', part, 'fuzz', '600', seed);
 

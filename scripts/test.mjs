@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from './build.mjs';
@@ -27,15 +27,38 @@ async function step(name, run) {
   return result;
 }
 
+const failures = [];
+
+function failed(args, status) {
+  failures.push(`${args[0].replace(root, '')} ended with status ${status}`);
+  process.stdout.write(`\nFailed: ${failures.at(-1)}.\n`);
+  process.exitCode = 1;
+}
+
 async function node(args) {
   const env = { ...process.env, ...(all ? { GPUFORGE_TEST_ALL: '1' } : {}) };
   const run = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
   const [status, signal] = await once(run, 'exit');
-  if (status !== 0) {
-    process.stdout.write(`\nFailed: ${args[0].replace(root, '')} ended with status ${status ?? signal}.\n`);
-    process.exitCode = 1;
+  if (status !== 0) failed(args, status ?? signal);
+}
+
+/** Runs beside what follows. What it says, if it fails, comes when `told` is called. */
+function beside(args, priority = constants.priority.PRIORITY_NORMAL) {
+  const run = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = [];
+  for (const stream of [run.stdout, run.stderr]) stream.on('data', (text) => said.push(text));
+  const ended = once(run, 'close');
+  try {
+    setPriority(run.pid, priority);
+  } catch {
+    // It takes its share then.
   }
-  return status === 0;
+  return async function told() {
+    const [status, signal] = await ended;
+    if (status === 0) return;
+    process.stdout.write(Buffer.concat(said));
+    failed(args, status ?? signal);
+  };
 }
 
 await step('Chromium with SwiftShader, the software GPU of the WebGPU tests', () => {
@@ -44,29 +67,27 @@ await step('Chromium with SwiftShader, the software GPU of the WebGPU tests', ()
     browser.reason ? `No browser: ${browser.reason}. Tests that need one are skipped.\n` : `${from}\n`,
   );
 });
-const lintOk =
-  filters.length > 0 ||
-  (await step('Lint and types', async () => {
-    const checks = await Promise.all([
-      node([bin('@biomejs/biome/bin/biome'), 'check', '.']),
-      node([bin('typescript/bin/tsc'), '--noEmit']),
-      node([bin('typescript/bin/tsc'), '--noEmit', '-p', 'examples/browser/tsconfig.json']),
-    ]);
-    return checks.every(Boolean);
-  }));
-await step('Build', () => ensureBuilt({ quiet: true }));
+const whole = filters.length === 0;
+await step(whole ? 'Lint and build' : 'Build', async () => {
+  const lint = whole && beside([bin('@biomejs/biome/bin/biome'), 'check', '.']);
+  ensureBuilt({ quiet: true });
+  if (lint) await lint();
+});
+// The compiler takes the time that tests leave over: many of them wait.
+const types = whole && beside([bin('typescript/bin/tsc'), '--noEmit'], constants.priority.PRIORITY_LOW);
 const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
 const report = join(folder, 'report.json');
 await step('Tests', () =>
   node([
     bin('vitest/vitest.mjs'),
     'run',
-    ...(all && filters.length === 0 ? ['--coverage'] : filters),
+    ...(all && whole ? ['--coverage'] : filters),
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${report}`,
   ]),
 );
+if (types) await step('Types, what was left of them', types);
 let counts;
 try {
   counts = JSON.parse(readFileSync(report, 'utf8'));
@@ -74,7 +95,7 @@ try {
   process.exitCode = 1;
 }
 rmSync(folder, { recursive: true, force: true });
-if (!lintOk) process.stdout.write('Lint or types failed.\n');
+if (failures.length > 0) process.stdout.write(`Failed: ${failures.join('; ')}.\n`);
 process.stdout.write(`${((performance.now() - start) / 1000).toFixed(0)} s in all\n`);
 if (counts) {
   process.stdout.write(

@@ -1,5 +1,6 @@
 // The order of layers in docs/architecture.md holds for every import in src/:
-// an import points downwards, what stands above `index` uses public entries only, and no two files need each other at run time.
+// an import points downwards, what stands above `index` uses public entries only, no two files need each other at run time, and what is
+// exported is used. The page names the folders that there are.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
@@ -8,6 +9,7 @@ import ts from 'typescript';
 import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 /** Layer names from the page, bottom first. */
 function layersOf(page: string): string[] {
@@ -73,6 +75,13 @@ it('the page names every folder of src', () => {
   expect([...new Set(files.map(layerOf))].sort()).toEqual([...layers].sort());
 });
 
+it('the page names every folder within a layer, and no other', () => {
+  const block = /```folders\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/architecture.md'), 'utf8'))?.[1] ?? '';
+  const named = [...block.matchAll(/(?:^|, )([a-z][\w-]*(?:\/[\w-]+)+)/gm)].map((m) => m[1]!);
+  const folders = new Set(files.map((f) => dirname(f).slice('src/'.length)).filter((f) => f.includes('/')));
+  expect([...new Set(named)].sort()).toEqual([...folders].sort());
+});
+
 it('imports point downwards', () => {
   const upwards = imports.filter((i) => heightOf(i.to) > heightOf(i.from));
   expect(upwards.map((i) => `${i.from} → ${i.to}`)).toEqual([]);
@@ -104,4 +113,42 @@ it('no two files need each other at run time', () => {
   };
   for (const file of files) visit(file, []);
   expect(cycles).toEqual([]);
+});
+
+it('what a file exports is used by another', () => {
+  const skipped = /node_modules|(^|\/)(dist|golden|results)\//;
+  const code = ['src', 'test', 'bench', 'scripts', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .map((f) => posix.join(folder, f.replaceAll('\\', '/')))
+      .filter((f) => /\.(ts|mjs)$/.test(f) && !skipped.test(f)),
+  );
+  const text = new Map([...code, 'tsdown.config.ts', 'vitest.config.ts'].map((f) => [f, read(f)]));
+  const users = new Map<string, number>();
+  for (const words of text.values())
+    for (const word of new Set(words.match(/\w+/g))) users.set(word, (users.get(word) ?? 0) + 1);
+  const exported = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class) (\w+)/gm;
+  const unused = files.flatMap((f) =>
+    [...text.get(f)!.matchAll(exported)].filter((m) => users.get(m[1]!) === 1).map((m) => `${f}: ${m[1]}`),
+  );
+  expect(unused).toEqual([]);
+});
+
+it('files that pages of the documentation name are there', () => {
+  const skipped = new Set(['node_modules', 'dist', '.git', '.cache']);
+  const under = (folder: string): string[] =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((e) => {
+      const path = posix.join(folder, e.name);
+      if (e.isDirectory()) return skipped.has(e.name) ? [] : under(path);
+      return [path];
+    });
+  const all = ['src', 'test', 'bench', 'scripts', 'examples', 'docs'].flatMap(under);
+  const pages = all.filter((f) => f.endsWith('.md')).concat('README.md', 'CONTRIBUTING.md');
+  const missing = pages.flatMap((page) => {
+    const text = readFileSync(join(root, page), 'utf8');
+    const named = [...text.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.(?:ts|mjs|py|svg|txt|json))`/g)].map((m) => m[1]!);
+    // What a build makes, and what other tools have, is not here.
+    const ours = named.filter((name) => !name.startsWith('dist/') && !/^\.|devcontainer/.test(name));
+    return ours.filter((name) => !all.some((f) => f === name || f.endsWith(`/${name}`))).map((n) => `${page}: ${n}`);
+  });
+  expect(missing).toEqual([]);
 });

@@ -9,19 +9,6 @@ import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { within } from '../support/time.ts';
 import { bundle, type Served, serve } from './support.ts';
 
-declare global {
-  var __example: {
-    simulation(): {
-      readonly rt: {
-        stats(): { readonly programs: number; readonly bytes: number };
-      };
-      readonly device: { readonly caps: { readonly details: { readonly threads?: number } } };
-    };
-    state(): Float32Array;
-    loseDevice(): void;
-  };
-}
-
 const pictures = join(import.meta.dirname, '../../.cache/pictures');
 const complaints: string[] = [];
 /** A software GPU on a busy machine takes its time; what never comes is still noticed. */
@@ -252,13 +239,13 @@ describe('the example page on the CPU', () => {
     const page = await open('?device=cpu');
     expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
     const [threads, cores] = await page.evaluate(() => [
-      globalThis.__example.simulation().device.caps.details.threads,
+      globalThis.__example.simulation().device!.caps.details.threads,
       navigator.hardwareConcurrency,
     ]);
     expect(threads).toBe(cores);
     expect(await text(page, 'report')).toContain(`CPU, ${threads} thread`);
     // Workers that have really started: everything but the page's own thread.
-    await expect.poll(() => page.workers().length, { timeout: patience }).toBe(threads! - 1);
+    await expect.poll(() => page.workers().length, { timeout: patience }).toBe(Number(threads) - 1);
     // The most of many moments: a frame holds more while it is computed.
     const bytes = () =>
       page.evaluate(async () => {

@@ -11,7 +11,7 @@ import { within } from '../support/time.ts';
 import { bundle, type Served, serve } from './support.ts';
 
 /** Every n-th case of each file, and a few random graphs; everything in `npm run test:all`. */
-const nth = all ? 1 : 12;
+const nth = all ? 1 : 18;
 let browser: Browser;
 let served: Served;
 let page: Page;

@@ -77,6 +77,7 @@ export function makeCalls(
   { types }: Names,
   modules: readonly string[],
   count: number,
+  odd: readonly string[] = [],
 ): Surface {
   const instances = Object.keys(types).filter((name) => name !== 'rt' && !modules.includes(name));
   const prelude = Object.entries(types)
@@ -92,10 +93,11 @@ export function makeCalls(
     prelude,
     modules,
     targets,
-    values: kinds,
+    values: [...kinds, ...odd],
     fitting: instances,
     leftOut,
     count: Math.ceil(count * 1.4),
+    right: odd.length > 0,
     roll: dice(seed),
   });
 }

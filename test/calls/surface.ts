@@ -18,8 +18,8 @@ export interface Target {
   readonly methods: boolean;
 }
 
-/** A call that the compiler refuses. */
-export interface WrongCall {
+/** A call, as expressions. */
+export interface Call {
   readonly part: string;
   readonly target: string;
   /** A class is made an instance of. */
@@ -28,6 +28,10 @@ export interface WrongCall {
   readonly method: string | null;
   /** Expressions of the arguments. */
   readonly args: readonly string[];
+}
+
+/** A call that the compiler refuses. */
+export interface WrongCall extends Call {
   /** What the compiler says. */
   readonly why: string;
   /** An option that there is, with a value that does not fit: it must not be called unknown. */
@@ -47,6 +51,8 @@ export interface SurfaceOptions {
   /** Methods that are not called, by name or as `target.method`. */
   readonly leftOut: readonly string[];
   readonly count: number;
+  /** Make calls whose arguments fit, each option among them, instead of wrong ones. */
+  readonly right?: boolean;
   /** A number below a limit. */
   readonly roll: (sides: number) => number;
 }
@@ -92,6 +98,8 @@ interface Parameter {
 
 export interface Surface {
   readonly calls: readonly WrongCall[];
+  /** Calls of the same functions that the compiler accepts. */
+  readonly accepted: readonly Call[];
   /** Functions and methods that were called. */
   readonly functions: readonly string[];
   /** What there is to be called. */
@@ -166,7 +174,8 @@ export function wrongCalls(options: SurfaceOptions): Surface {
     });
   });
   // Every function as often as any other.
-  const drafts = Array.from({ length: options.count }, (_, i) => draft(forms[i % forms.length]!, values, roll));
+  const make = options.right ? fittingDraft : draft;
+  const drafts = Array.from({ length: options.count }, (_, i) => make(forms[i % forms.length]!, values, roll));
   const lines = drafts.map(({ target, method, made, args }) => {
     const i = targets.findIndex((t) => t.expression === target);
     return `void ${made ? `new t${i}` : method === null ? `t${i}` : `t${i}.${method}`}(${args.join(', ')});`;
@@ -178,13 +187,14 @@ export function wrongCalls(options: SurfaceOptions): Surface {
   for (const d of second.getSemanticDiagnostics(text))
     if (!isUnused(d)) why.set(text.getLineAndCharacterOfPosition(d.start ?? 0).line - offset, textOf(d));
   const calls = drafts.flatMap((d, i) => (why.has(i) ? [{ ...d, why: why.get(i)! }] : []));
+  const accepted = drafts.filter((_, i) => !why.has(i));
   const functions = [...new Set(forms.map((f) => `${f.target.expression}${f.method === null ? '' : `.${f.method}`}`))];
   const modules = options.modules.map((name) => [name, typeOf.get(`m_${name}`)!.symbol] as const);
   const covered = new Set<ts.Symbol>();
   targets.forEach((_, i) => {
     addBases(checker, typeOf.get(`t${i}`)!, covered);
   });
-  return { calls, functions, reach: reach(checker, Object.fromEntries(modules)), covered };
+  return { calls, accepted, functions, reach: reach(checker, Object.fromEntries(modules)), covered };
 }
 
 /** A type and all that it is derived from. */
@@ -222,6 +232,22 @@ function draft(
   choices[roll(choices.length)]!();
   const { part, expression } = target;
   return { part, target: expression, method, made, args: [...args].map((a) => a ?? 'undefined'), option };
+}
+
+/** A call whose arguments fit, some with options. */
+function fittingDraft(
+  { target, method, made, parameters }: Form,
+  _: readonly string[],
+  roll: (n: number) => number,
+): Draft {
+  const pick = (list: readonly string[]): string => list[roll(list.length)] ?? 'undefined';
+  const given = parameters.filter((p) => !p.optional || roll(3) > 0).length;
+  const args = parameters.slice(0, given).map(({ fitting, options }) => {
+    const chosen = options.filter((o) => o.fitting.length > 0 && roll(Math.max(2, options.length / 2)) === 0);
+    if (chosen.length === 0) return pick(fitting);
+    return `{ ${chosen.map((o) => `${JSON.stringify(o.name)}: ${pick(o.fitting)}`).join(', ')} }`;
+  });
+  return { part: target.part, target: target.expression, method, made, args };
 }
 
 /** Options of which one is not known, or has a value that does not fit. */

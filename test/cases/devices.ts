@@ -36,18 +36,18 @@ const target = (name: string, options: RuntimeOptions, more: Partial<Target> = {
 
 const always: readonly Target[] = [
   // Its error function is a plain series in double precision.
-  target('reference', { devices: ['reference'] }, { nth: 3, allow: { ulp: { erf: 4 } } }),
+  target('reference', { devices: ['reference'] }, { nth: 5, allow: { ulp: { erf: 4 } } }),
   target('cpu', { devices: ['cpu'] }),
   // Without the interpreter of tiny kernels, so that the smallest case runs as WebAssembly.
   target(
     'cpu compiled',
     { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } },
-    { wide: 'also', nth: 7 },
+    { wide: 'also', nth: 10 },
   ),
 ];
 
 const optional: readonly Target[] = [
-  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 9, allow: wgsl }),
+  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 13, allow: wgsl }),
   target('cuda', { devices: ['cuda'] }, { wide: 'only', together: 16 }),
 ];
 

@@ -49,6 +49,8 @@ const calls: Readonly<Record<string, Call>> = {
     invoke(invoke(x, 'windows', [sizes, options]), 'fold', [shape, options]),
   fft: (_, [x, imag], [options]) => invoke(x, 'fft', [{ ...(options as object), ...(imag && { imag }) }]),
   irfft: (_, [x, imag], [options]) => invoke(x, 'irfft', [{ ...(options as object), ...(imag && { imag }) }]),
+  whereScalar: (rt, [condition, x], [value]) => invoke(rt, 'where', [condition, x, value]),
+  whereScalarFirst: (rt, [condition, x], [value]) => invoke(rt, 'where', [condition, value, x]),
   einsum: (rt, inputs, [spec]) => invoke(rt, 'einsum', [spec, ...inputs]),
 };
 

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { internInts } from '../../src/graph/intern.ts';
-import { KeyedCache } from '../../src/graph/trace.ts';
+import { KeyedCache } from '../../src/graph/keyed-cache.ts';
 import type { Tensor } from '../../src/index.ts';
 import { all } from '../support/extent.ts';
 import { fixture } from './support.ts';
@@ -25,7 +25,7 @@ async function heap(): Promise<number> {
 it('keeps few programs, signatures and shapes', { timeout: 900_000 }, async () => {
   const rt = await runtime();
   // More than any cache keeps, so that the first half fills them.
-  const count = all ? 100_000 : 6_000;
+  const count = all ? 100_000 : 4_800;
   const f = rt.compile((x: Tensor, n: number) => x.expand([n, 1]).add(1).sum());
   const run = async (from: number, to: number): Promise<void> => {
     for (let n = from; n < to; n++) {

@@ -50,6 +50,20 @@ describe('kernel counts', () => {
     }
   });
 
+  it('writes out short sums of what is computed from smaller values', async () => {
+    const rt = await runtime();
+    const [a, b] = [rt.tensor([1, 2, 3, 4, 5, 6], [2, 3]), rt.tensor([0, 1, 2, 3, 5, 7, 9, 9, 9], [3, 3])];
+    const squares = (): Tensor => {
+      const d = a.reshape([2, 1, 3]).sub(b);
+      return d.mul(d).sum({ axis: 2 });
+    };
+    expect(kernels(rt, squares().min({ axis: 1 }))).toHaveLength(1);
+    expect(list(squares())).toEqual([3, 29, 149, 48, 2, 50]);
+    expect(list(squares().min({ axis: 1 }))).toEqual([3, 2]);
+    // What is as large as what is added up is read by the loop.
+    expect(String(rt.explain(rt.ones([4, 4]).mul(a.sum()).compute().sum({ axis: 1 })))).toContain('sum over');
+  });
+
   it('loops over windows that are too large to be written out', async () => {
     const rt = await runtime();
     const x = await input(rt, [40]);

@@ -114,8 +114,8 @@ describe('large graphs', () => {
     };
     for (const [name, form] of Object.entries(forms)) {
       await form(400);
-      const small = await cpu(() => form(1500));
-      const large = await cpu(() => form(6000));
+      const small = await cpu(() => form(1000));
+      const large = await cpu(() => form(4000));
       expect(large, name).toBeLessThan(10 * small + 500);
     }
   });

@@ -202,6 +202,22 @@ describe('one op at a time', () => {
   });
 });
 
+describe('arrays for fast transfers', () => {
+  it('that do not fit into host memory are refused with what to do', async () => {
+    const rt = await runtime();
+    const problem = { name: 'OutOfMemory', code: 'HOST_MEMORY', where: 'pinned', requested: 4e12 };
+    let error: unknown;
+    try {
+      rt.pinned(1e12);
+    } catch (e) {
+      error = e;
+    }
+    expect(error).toMatchObject(problem);
+    expect(String((error as { fix: string }).fix)).toContain('fewer elements');
+    expect(rt.pinned(3)).toEqual(new Float32Array(3));
+  });
+});
+
 describe('reading into an array', () => {
   it('fills that array and returns it, on devices that can and on those that cannot', async () => {
     for (const options of [

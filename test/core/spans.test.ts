@@ -11,18 +11,7 @@ import {
   type Tensor,
   withFaults,
 } from '../../src/index.ts';
-
-const machines: readonly (readonly [string, RuntimeOptions])[] = [
-  ['cpu', { devices: ['cpu'], cpu: { threads: 1 } }],
-  ['webgpu:0', { devices: ['webgpu'] }],
-];
-
-/** A kernel of many dependent steps for each element. */
-function chain(x: Tensor, steps: number): Tensor {
-  let y = x;
-  for (let i = 0; i < steps; i++) y = y.mul(0.999).add(0.001).sub(y.mul(y).mul(1e-6));
-  return y;
-}
+import { chain, timedDevices } from '../support/timed.ts';
 
 function listen(rt: Runtime): { spans: Events['span'][]; launches: Events['launch'][]; replays: Events['replay'][] } {
   const heard = {
@@ -36,7 +25,7 @@ function listen(rt: Runtime): { spans: Events['span'][]; launches: Events['launc
   return heard;
 }
 
-describe.each(machines)('spans on %s', (device, options) => {
+describe.each(timedDevices)('spans on %s', (device, options) => {
   it('come for every launch before a flush returns, not before the call that enqueued it', async () => {
     await using rt = await createRuntime(options);
     const { spans, launches } = listen(rt);

@@ -1,6 +1,8 @@
 // Values that a program computes on the way: kept while somebody may use them, not once it is known that nobody does.
 
 import { describe, expect, it } from 'vitest';
+import type { Device } from '../../src/devices/device.ts';
+import { withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, type Tensor } from '../../src/index.ts';
 
 const cpu = { devices: ['cpu'], cpu: { threads: 1 } } as const;
@@ -52,13 +54,21 @@ describe('a step that a tensor holds although nobody asked for it', () => {
     }
   });
 
-  it('is kept where it is small', async () => {
-    await using rt = await createRuntime(cpu);
-    const a = rt.full([8, 8], 0.5).compute();
-    for (let i = 0; i < 6; i++) {
-      const product = a.matmul(a);
-      product.add(1).compute().dispose();
-      expect(product.computed).toBe(true);
-    }
+  it('is kept where it is small on a device that is not the host, and else treated as large ones are', async () => {
+    const computed = async (wrap?: (device: Device) => Device): Promise<boolean[]> => {
+      await using rt = await createRuntime({ ...cpu, ...(wrap ? { wrap } : {}) });
+      const a = rt.full([8, 8], 0.5).compute();
+      return Array.from({ length: 6 }, () => {
+        const product = a.matmul(a);
+        product.add(1).compute().dispose();
+        return product.computed;
+      });
+    };
+    expect(await computed()).toEqual([true, true, true, false, false, false]);
+    const away = (device: Device): Device => {
+      const other = withFaults(device, { faults: [] });
+      return Object.defineProperty(other, 'caps', { value: { ...other.caps, host: false } });
+    };
+    expect(await computed(away)).toEqual(Array(6).fill(true));
   });
 });

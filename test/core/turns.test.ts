@@ -1,6 +1,6 @@
 // Loops that await: the event loop turns, and what nobody disposes of stays within bounds.
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { within } from '../support/time.ts';
 
@@ -61,6 +61,36 @@ describe('a loop of awaits on the CPU', () => {
       const { timers, busy } = await during(300, 100, () => loops[name]!(rt, x));
       // By processor time of all threads, and with a margin: other work on the machine may take the processor away.
       expect(timers).toBeGreaterThanOrEqual(Math.max(2, busy / 30));
+    });
+  });
+
+  it('turns with every read as soon as reads are far apart, however short they were before', async () => {
+    await using(['cpu'], async (rt) => {
+      const x = rt.tensor([1, 2, 3]).compute();
+      let now = performance.now();
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+      let turns = 0;
+      let counting = setImmediate(function count() {
+        turns++;
+        counting = setImmediate(count);
+      });
+      const read = async (times: number, apartMs: number): Promise<number> => {
+        const before = turns;
+        for (let i = 0; i < times; i++) {
+          now += apartMs;
+          await x.data();
+        }
+        return turns - before;
+      };
+      try {
+        await read(1000, 0.001);
+        expect(await read(100, 10)).toBeGreaterThan(90);
+        // Half a second of reads that are not worth a look at the clock each.
+        expect(await read(50_000, 0.01)).toBeGreaterThan(80);
+      } finally {
+        clearImmediate(counting);
+        clock.mockRestore();
+      }
     });
   });
 

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/index.ts';
+import { all } from '../support/extent.ts';
 import { openCudaPlans } from './cuda-plans.ts';
 import { valuePrograms } from './programs.ts';
 
@@ -12,7 +13,8 @@ const devices = {
   'cuda plans': openCudaPlans,
 };
 
-const slow = new Set<string>(['reference', 'cuda plans']);
+/** Those that get no long programs. One thread takes the kernels of several, and twice the time. */
+const slow = new Set<string>(['reference', 'cuda plans', ...(all ? [] : ['cpu, one thread'])]);
 
 describe.each(Object.keys(devices) as (keyof typeof devices)[])('on %s', (name) => {
   let rt: Runtime;

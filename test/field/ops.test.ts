@@ -12,7 +12,7 @@ import {
 import type { Runtime, Tensor } from '../../src/index.ts';
 import { ShapeError } from '../../src/index.ts';
 import { all } from '../support/extent.ts';
-import { closeAll, kinds, runtimeOf } from './devices.ts';
+import { closeAll, kinds, ownRuntime, runtimeOf } from './devices.ts';
 import { evolve, gradientMotors, type PlainField, sobel } from './plain.ts';
 
 afterAll(closeAll);
@@ -55,7 +55,7 @@ describe.each(kinds)('on %s', (kind) => {
   });
 
   it('fused evolution in place gives the same, and takes its input over', async () => {
-    const rt = await runtimeOf(kind);
+    await using rt = await ownRuntime(kind);
     const make = (): Tensor => rt.random.normal([4, 5, 6, 3], { seed: 3 }).compute();
     const [x, y] = [make(), make()];
     const apart = await read(fusedEvolution(rt, x));

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createField, Field, FieldConfigError, type FieldOptions, type FieldSettings } from '../../src/field/index.ts';
 import { DisposedError } from '../../src/index.ts';
+import { all } from '../support/extent.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 
 afterAll(closeAll);
@@ -50,7 +51,8 @@ describe.each(kinds)('settings of a field on %s', (kind) => {
       ...more,
     });
 
-  it.each(['fused', 'full'] as const)(
+  // The kernels of model full take a GPU in software seconds to compile; its settings reach them as those of fused do.
+  it.each(kind === 'cpu' || all ? (['fused', 'full'] as const) : (['fused'] as const))(
     'of model %s hold from the next cycle on, as if it had been made with them',
     async (model) => {
       await using start = await make({ model });

@@ -96,8 +96,14 @@ function groups(x: Bounded, axes: readonly number[]): { shape: number[]; groups:
 const termsOf = (x: Bounded, at: readonly number[]): Term[] => at.map((i) => [x.values[i] as number, x.errors[i]!]);
 const isSteady = (x: Bounded, at: readonly number[]): number => (at.some((i) => x.errors[i] !== 0) ? undecided : 0);
 
-export function total(op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): Bounded {
-  const result = sumTypeFor(x.dtype, x.values.length);
+export const total = (op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): Bounded =>
+  totalOf(op, sumTypeFor(x.dtype, x.values.length), x, axes);
+
+/** The sum of integers or bools in a type of its own. */
+export const totalAs = (result: DType, x: Bounded, axes: readonly number[]): Bounded =>
+  totalOf('sum', result, cast(x, result), axes);
+
+function totalOf(op: 'sum' | 'prod', result: DType, x: Bounded, axes: readonly number[]): Bounded {
   const wide = accumulatorFor(result);
   const { shape, groups: parts } = groups(x, axes);
   if (isFloat(result)) {
@@ -227,19 +233,23 @@ export function softmax(x: Bounded, axis: number, log: boolean): Bounded {
   const eps = epsilon(result);
   for (const line of lines(y.shape, axis)) {
     const terms = termsOf(y, line);
-    const bad = terms.some(([v, e]) => e === undecided || !Number.isFinite(v));
+    const bad = terms.some(([, e]) => e === undecided);
     const high = terms.reduce((m, [v]) => Math.max(m, v), Number.NEGATIVE_INFINITY);
-    const top = terms.reduce((m, [v, e]) => Math.max(m, Math.abs(v) + e), 0);
+    const top = terms.reduce((m, [v, e]) => (Number.isFinite(v) ? Math.max(m, Math.abs(v) + e) : m), 0);
     const off = terms.reduce((m, [, e]) => Math.max(m, e), 0);
     const sum = terms.reduce((s, [v]) => s + Math.exp(v - high), 0);
+    // The distance to an infinite maximum is no number, and so is the sum.
+    const lost = !Number.isFinite(high) || terms.some(([v]) => Number.isNaN(v));
+    const gone: Term = [log ? Number.NEGATIVE_INFINITY : 0, 0];
+    const relative = Math.expm1(2 * off + eps * 4 * (top + 1)) + eps * (line.length + 12);
+    const decided = (v: number): Term => {
+      if (log) return rounded(result, v - high - Math.log(sum), 2 * off + eps * (4 * top + line.length + 8), 4);
+      const share = Math.exp(v - high) / sum;
+      return rounded(result, share, relative * share, 4);
+    };
     line.forEach((at, k) => {
       const v = terms[k]![0];
-      const relative = Math.expm1(2 * off + eps * 4 * (top + 1)) + eps * (line.length + 12);
-      const [r, e] = bad
-        ? [0, undecided]
-        : log
-          ? rounded(result, v - high - Math.log(sum), 2 * off + eps * (4 * top + line.length + 8), 4)
-          : rounded(result, Math.exp(v - high) / sum, relative * (Math.exp(v - high) / sum), 4);
+      const [r, e] = bad ? [0, undecided] : lost ? [Number.NaN, 0] : v === Number.NEGATIVE_INFINITY ? gone : decided(v);
       values[at] = r;
       errors[at] = e;
     });

@@ -11,7 +11,7 @@ import { seed } from '../support/seed.ts';
 import type { Wishes } from './generate.ts';
 import { careless, compiled, eager, fuzz, type Manner, type Opened } from './run.ts';
 
-const runs = Number(process.env.FUZZ_RUNS ?? (all ? 2000 : 260));
+const runs = Number(process.env.FUZZ_RUNS ?? (all ? 2000 : 200));
 const only = process.env.FUZZ_DEVICE;
 const without = process.env.FUZZ_WITHOUT?.split(',') ?? [];
 

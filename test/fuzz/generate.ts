@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
+import { seededRandom } from '../../src/base/seeded.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import { roundTo, type Value } from '../../src/kernel/semantics.ts';
 import type { Dice, Move, Operand, Scene } from './move.ts';
@@ -62,17 +63,6 @@ export function programs(wishes: Wishes): fc.Arbitrary<Program> {
     .map((choices) => build(choices, wishes));
 }
 
-/** Numbers from a seed: the data of a graph does not shrink, its structure does. */
-function randomFrom(seed: number): () => number {
-  let s = seed | 0;
-  return () => {
-    s = (s + 0x6d2b79f5) | 0;
-    let t = Math.imul(s ^ (s >>> 15), 1 | s);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const specialFloats = [
   Number.NaN,
   Number.POSITIVE_INFINITY,
@@ -115,7 +105,7 @@ function affordable(make: () => Move | null): Move | null {
 
 function build(choices: Choices, { dtypes: has, extent = 'small', without = new Set() }: Wishes): Program {
   const { sizes, limit } = extents[extent];
-  const random = randomFrom(choices.seed);
+  const random = seededRandom(choices.seed);
   const usable = dtypes.filter((t) => has.has(t));
   const items: Program['items'][number][] = [];
   const values: Bounded[] = [];
@@ -146,7 +136,7 @@ function build(choices: Choices, { dtypes: has, extent = 'small', without = new 
     if (!move || without.has(move.op) || !admits(move, limit, has)) continue;
     const number = (o: Operand): number => (typeof o === 'number' ? o : addInput(o));
     const others = move.others.map(number);
-    const inputs = move.op === 'where' ? others : [values.lastIndexOf(x), ...others];
+    const inputs = move.alone ? others : [values.lastIndexOf(x), ...others];
     items.push({ kind: 'step', op: move.op, inputs, args: move.args, results: move.results, compute: s.compute });
     for (const r of move.results) {
       values.push(r);

@@ -11,6 +11,8 @@ export interface Move {
   readonly others: readonly Operand[];
   readonly args: readonly unknown[];
   readonly results: readonly Bounded[];
+  /** The value that the row looked at is no operand, or is one of `others`. */
+  readonly alone?: true;
   /** The dtype in which operands meet, where the result does not show it. */
   readonly common?: DType;
 }
@@ -39,4 +41,7 @@ export const one = (
   others,
   results: [result],
 });
+/** An axis as its number, or counted from the end. */
+export const named = (axis: number, rank: number, dice: Dice): number => (dice(3) === 2 ? axis - rank : axis);
+
 export const pickOf = <T>(list: readonly T[], dice: Dice): T => list[dice(list.length)]!;

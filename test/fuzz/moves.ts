@@ -22,6 +22,17 @@ import {
   unary,
   where,
 } from './elementwise.ts';
+import {
+  choiceRow,
+  indexFormRow,
+  joinFormRow,
+  madeRow,
+  manyAxesRow,
+  reduceFormRow,
+  rollFormRow,
+  scanFormRow,
+  typedSumRow,
+} from './forms.ts';
 import { type Move, one, pickOf, type Row } from './move.ts';
 import { einsumRow, matmulRow, outerRow, poolRow } from './products.ts';
 import * as move from './rearrange.ts';
@@ -75,8 +86,8 @@ const scalars = [
 const scalarRow: Row = (x, dice) => {
   const value = pickOf(scalars, dice);
   const outside = Number.isInteger(value) && !isFloat(x.dtype) && !holds(x.dtype, value);
-  // Integers compare with any number, as what it is; beyond that, what does not fit an integer type is refused.
-  if (dtypeInfo[x.dtype].class === 'int' && (outside || dice(3) === 0)) {
+  // Integers and bools compare with any number, as what it is; beyond that, what does not fit an integer type is refused.
+  if (!isFloat(x.dtype) && (outside || dice(3) === 0)) {
     const name = pickOf(comparisonNames, dice);
     return one(name, compare(name, x, { dtype: x.dtype, shape: [], values: [value], errors: new Float64Array(1) }), [
       value,
@@ -130,7 +141,7 @@ const whereRow: Row = (x, dice, { values }) => {
   );
   const y = others[others.length - 1 - dice(others.length)]!;
   const at = values.lastIndexOf(x);
-  return { op: 'where', others: [c, at, y], args: [], results: [where(values[c]!, x, values[y]!)] };
+  return { op: 'where', others: [c, at, y], args: [], results: [where(values[c]!, x, values[y]!)], alone: true };
 };
 
 const fits3 = (x: Bounded, y: Bounded, c: Bounded): boolean => {
@@ -444,6 +455,15 @@ export const rows: readonly Row[] = [
   bitcastRow,
   searchRow,
   fourierRow,
+  scanFormRow,
+  reduceFormRow,
+  indexFormRow,
+  rollFormRow,
+  choiceRow,
+  madeRow,
+  manyAxesRow,
+  joinFormRow,
+  typedSumRow,
 ];
 
 /** Whether a result may join the graph: not too large, and of a dtype the device has. */

@@ -38,7 +38,7 @@ const arrays: Readonly<Record<DType, new (values: readonly never[]) => HostArray
   f64: Float64Array,
 };
 
-export const hostArray = (x: Bounded): HostArray => new arrays[x.dtype](x.values as readonly never[]);
+const hostArray = (x: Bounded): HostArray => new arrays[x.dtype](x.values as readonly never[]);
 
 export const inputsOf = (p: Program): Bounded[] => p.items.flatMap((i) => (i.kind === 'input' ? [i.value] : []));
 
@@ -160,6 +160,9 @@ function printCall(s: Step): string {
   if (s.op === 'einsum') return `rt.einsum(${[...args, ...names].join(', ')})`;
   if (s.op === 'attention')
     return `${names[0]}.matmul(${names[1]}.swapaxes(-1, -2)).mul(${args[0]}).softmax(-1).matmul(${names[2]})`;
+  if (s.op === 'whereScalar') return `rt.where(${[...names, ...args].join(', ')})`;
+  if (s.op === 'whereScalarFirst') return `rt.where(${[names[0], ...args, names[1]].join(', ')})`;
+  if (s.inputs.length === 0) return `rt.${s.op}(${args.join(', ')})`;
   if (s.op === 'where') return `rt.where(${[...names, ...args].join(', ')})`;
   if (s.op === 'concat' || s.op === 'stack') return `rt.${s.op}([${names.join(', ')}], ${args.join(', ')})`;
   return `${names[0]}.${s.op}(${[...names.slice(1), ...args].join(', ')})`;

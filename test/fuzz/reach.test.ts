@@ -86,6 +86,30 @@ describe('random graphs have', () => {
     expect(einsums.some((s) => [...sizes(s).values()].some((set) => set.size > 1))).toBe(true);
   });
 
+  it('axes and indices that count from the end, indices of every integer type', () => {
+    const options = ({ step }: Seen): { axis?: unknown; reverse?: boolean; exclusive?: boolean } =>
+      step.args.find((a): a is object => typeof a === 'object' && !Array.isArray(a)) ?? {};
+    for (const op of ['cumsum', 'gather', 'takeAlongAxis', 'concat'])
+      expect(share(({ step }) => step.op === op && Number(step.args[0]) < 0)).toBeGreaterThan(0);
+    for (const op of ['sum', 'argmax', 'scatter'])
+      expect(share((s) => s.step.op === op && Number(options(s).axis) < 0)).toBeGreaterThan(0);
+    const indices = seen.flatMap(({ step, inputs }) =>
+      ['gather', 'takeAlongAxis', 'scatter'].includes(step.op) ? [inputs[1]!] : [],
+    );
+    expect(indices.some((x) => x.values.some((v) => v < 0))).toBe(true);
+    for (const dtype of ['u8', 'i32', 'u32', 'i64', 'u64'] as const)
+      expect(indices.some((x) => x.dtype === dtype)).toBe(true);
+    expect(share((s) => s.step.op === 'cumsum' && options(s).reverse === true)).toBeGreaterThan(0);
+    expect(share((s) => s.step.op === 'cumprod' && options(s).exclusive === true)).toBeGreaterThan(0);
+  });
+
+  it('values made by rules, choices beside numbers, rows with infinities, and eight axes', () => {
+    for (const op of ['iota', 'eye', 'full', 'whereScalar', 'whereScalarFirst']) expect([...ops]).toContain(op);
+    const infinite = (x: Bounded): boolean => x.values.includes(Number.POSITIVE_INFINITY);
+    expect(share(({ step, inputs }) => step.op === 'softmax' && inputs.some(infinite))).toBeGreaterThan(0);
+    expect(share(({ inputs }) => inputs.some((x) => x.shape.length === 8))).toBeGreaterThan(0);
+  });
+
   it('scalars that are NaN, infinite, -0 and huge', () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -0, 1e30])
       expect(share(({ step }) => step.args.some((a) => Object.is(a, value)))).toBeGreaterThan(0);
@@ -93,7 +117,7 @@ describe('random graphs have', () => {
 
   it('numbers that a dtype does not hold: beside integers that compare, beside bools, as limits', () => {
     const beyond = ({ step: { args } }: Seen): boolean => Math.abs(Number(args[0])) >= 2 ** 31;
-    for (const dtype of ['u8', 'i32', 'u32', 'i64', 'u64'] as const) {
+    for (const dtype of ['bool', 'u8', 'i32', 'u32', 'i64', 'u64'] as const) {
       const compared = (s: Seen): boolean => comparisonNames.includes(s.step.op) && s.inputs[0]!.dtype === dtype;
       expect(share((s) => compared(s) && beyond(s))).toBeGreaterThan(0);
     }

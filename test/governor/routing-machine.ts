@@ -6,13 +6,13 @@
 
 import { readFileSync } from 'node:fs';
 import type { OperationType } from '../../src/base/operations.ts';
+import { seededRandom } from '../../src/base/seeded.ts';
 import type { DeviceId } from '../../src/devices/device.ts';
 import type { Profile } from '../../src/governor/routing/profile.ts';
 import { Router } from '../../src/governor/routing/router.ts';
 import type { Decision, KernelClass, RouteRequest, WorkItem } from '../../src/governor/routing/types.ts';
 import type { Executable } from '../../src/runtime/executable.ts';
 import { Feedback } from '../../src/runtime/feedback.ts';
-import { randomFrom } from '../support/routing.ts';
 
 export interface Call {
   readonly program: string;
@@ -142,7 +142,7 @@ export class Machine {
   constructor({ profiles }: Recorded, seed: number) {
     this.router = new Router({}, profiles, { clock: () => this.#nowMs });
     this.#feedback = new Feedback(this.router);
-    this.#random = randomFrom(seed);
+    this.#random = seededRandom(seed);
   }
 
   pass(trace: readonly Call[]): Pass {

@@ -1,7 +1,7 @@
 // The bench of routing on recorded machines: an H200 beside 16 cores, and a software GPU beside 2, with noise on every time.
 
 import { describe, expect, it } from 'vitest';
-import { randomFrom } from '../support/routing.ts';
+import { seededRandom } from '../../src/base/seeded.ts';
 import { Machine, recorded, traceOf } from './routing-machine.ts';
 
 const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -9,7 +9,7 @@ const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
 describe.each(['h200', 'swiftshader'])('on the machine recorded as %s', (name) => {
   const machine = recorded(name);
   const runs = seeds.map((seed) => {
-    const trace = traceOf(machine.calls, 2400, 12, randomFrom(100 + seed));
+    const trace = traceOf(machine.calls, 2400, 12, seededRandom(100 + seed));
     const m = new Machine(machine, seed);
     return { calls: trace.length, cold: m.pass(trace), warm: m.pass(trace) };
   });

@@ -56,6 +56,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'mul.lo.u32': (x, y) => Math.imul(x, y) >>> 0,
   'mad.lo.u32': (x, y, z) => (Math.imul(x, y) + z) >>> 0,
   'mul.hi.u32': (x, y) => Number((BigInt(x) * BigInt(y)) >> 32n),
+  'min.u32': (x, y) => Math.min(x, y),
   'max.u32': (x, y) => Math.max(x, y),
   'div.u32': (x, y) => Math.floor(x / y),
   'rem.u32': (x, y) => x % y,
@@ -89,6 +90,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'setp.ge.u32': (x, y) => Number(x >= y),
   'selp.f32': (x, y, z) => (z ? x : y),
   'add.u64': (x, y) => x + y,
+  'mul.lo.u64': (x, y) => x * y,
   'mul.wide.u32': (x, y) => x * y,
   'mad.lo.u64': (x, y, z) => x * y + z,
   'setp.lt.u32': (x, y) => Number(x < y),
@@ -119,6 +121,26 @@ const specials: Readonly<Record<string, Read>> = {
   '%nctaid.z': () => 1,
 };
 
+/** Where borrowed memory and the constants of a module lie: away from what tests choose. */
+const [borrowedAt, constantsAt] = [2 ** 40, 2 ** 41];
+
+interface Memory {
+  readonly buffers: readonly EmulatedBuffer[];
+  readonly borrowed: EmulatedBuffer;
+  readonly constants: ReadonlyMap<string, EmulatedBuffer>;
+}
+
+/** Tables that a module declares. */
+function constantsOf(ptx: string): ReadonlyMap<string, EmulatedBuffer> {
+  const found = new Map<string, EmulatedBuffer>();
+  for (const [, name, numbers] of ptx.matchAll(/^\.global \.align 16 \.f32 (\w+)\[\d+\] = \{(.*)\};$/gm)) {
+    const words = numbers!.split(', ').map((v) => Number.parseInt(v.slice(2), 16));
+    const data = new Float32Array(Uint32Array.from(words).buffer);
+    found.set(name!, { address: constantsAt + found.size * 2 ** 30, data });
+  }
+  return found;
+}
+
 /** Runs every launch; buffers are changed in place, and what is stored to must have been NaN. */
 export function emulate(
   recipe: ModuleRecipe,
@@ -127,10 +149,13 @@ export function emulate(
   random: Random,
   scalars: readonly number[] = [],
 ): void {
+  const constants = constantsOf(recipe.ptx);
+  const borrowed = { address: borrowedAt, data: new Float32Array(recipe.borrowedBytes / 4).fill(Number.NaN) };
+  const memory: Memory = { buffers, borrowed, constants };
   for (const launch of recipe.launches) {
     const start = recipe.ptx.indexOf(`.entry ${launch.entry}(`);
     const entry = recipe.ptx.slice(start, recipe.ptx.indexOf('\n}', start)).split('\n');
-    const program = decode(entry, launch, buffers, land, scalars);
+    const program = decode(entry, launch, memory, land, scalars);
     const [width, height, depth] = launch.grid;
     for (let z = 0; z < depth; z++) {
       for (let y = 0; y < height; y++) {
@@ -179,11 +204,13 @@ function runBlock({ threads }: BlockState, code: readonly Act[], random: Random)
 function decode(
   entry: readonly string[],
   launch: LaunchRecipe,
-  buffers: readonly EmulatedBuffer[],
+  { buffers, borrowed, constants }: Memory,
   land: CopiesLand,
   scalars: readonly number[],
 ): { readonly code: readonly Act[]; readonly registers: number; readonly sharedBytes: number } {
   const symbols = new Map<string, number>([['dyn', 0]]);
+  for (const [name, { address }] of constants) symbols.set(name, address);
+  const everywhere = [...buffers, borrowed, ...constants.values()];
   let sharedBytes = launch.shared;
   let parameterBytes = 0;
   for (const [, name, bytes = '8'] of entry.join('\n').matchAll(/\.param .*?(p\d+)(?:\[(\d+)\])?[,\n]/g)) {
@@ -212,7 +239,7 @@ function decode(
   };
 
   const global = (address: number, bytes: number): readonly [Float32Array, number] => {
-    const b = buffers.find((o) => address >= o.address && address + bytes <= o.address + o.data.byteLength);
+    const b = everywhere.find((o) => address >= o.address && address + bytes <= o.address + o.data.byteLength);
     if (!b || address % bytes !== 0) throw new Error(`${bytes} bytes of global memory at ${address}`);
     return [b.data, (address - b.address) / 4];
   };
@@ -263,8 +290,9 @@ function decode(
       const [at, n] = [address(from!), register(to!)];
       return (t) => {
         const argument = launch.args[at(t) / 8];
-        if (argument?.kind !== 'buffer') throw new Error(`${argument ? `a ${argument.kind}` : 'nothing'} at ${at(t)}`);
-        t.registers[n] = buffers[argument.index]!.address;
+        if (argument?.kind === 'borrowed') t.registers[n] = borrowed.address + argument.offset;
+        else if (argument?.kind === 'buffer') t.registers[n] = buffers[argument.index]!.address;
+        else throw new Error(`${argument ? `a ${argument.kind}` : 'nothing'} at ${at(t)}`);
         return undefined;
       };
     },

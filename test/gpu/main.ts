@@ -1,6 +1,6 @@
 // The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
 //
-//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines rows attention cublas matmul ampere epilogues fast pool runtime spans] [soak SECONDS]
+//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines fourier rows attention cublas matmul ampere epilogues fast pool runtime spans] [soak SECONDS]
 //
 // `--part I/N` takes every N-th case, so that N processes share the work (of a slow checker, say). Prints each failure as it
 // happens and a table last; exits non-zero if anything failed or if there is no GPU.
@@ -15,6 +15,7 @@ import { attentionCases } from './attention.ts';
 import { Report, runKernelCase, runRoutineCase } from './check.ts';
 import { allKernelCases } from './corpus.ts';
 import { fastMathTests } from './fast-math.ts';
+import { fourierCases } from './fourier.ts';
 import { poolTests } from './pool-tests.ts';
 import { rootTests } from './roots.ts';
 import { epilogueCases, matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
@@ -77,7 +78,16 @@ async function checkRoutines(label: string, d: CudaDevice, cases: readonly Routi
 }
 const others = (): RoutineCase[] =>
   routineCases().filter((c) => c.routine.op !== 'matmul' && c.routine.op !== 'products');
-if (wants('routines')) await checkRoutines('sort, topk, scan, scatter', device, others());
+if (wants('routines')) {
+  await checkRoutines('sort, topk, scan, scatter', device, others());
+  // Few blocks, each of which has many chunks.
+  const scans = others().filter((c) => c.routine.op === 'scan');
+  await checkRoutines('scans, one multiprocessor', await open({ processors: 1 }), scans);
+}
+if (wants('fourier')) {
+  await checkRoutines('transforms', device, fourierCases());
+  await checkRoutines('transforms, one multiprocessor', await open({ processors: 1 }), fourierCases());
+}
 if (wants('rows')) {
   const given = rowsCases().map((c) => ({ ...c, routine: decomposed(c.routine as Rows, device.caps.native) }));
   await checkRoutines('stacks of rows', device, given);

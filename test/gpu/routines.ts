@@ -294,13 +294,22 @@ export function matmulCases(): RoutineCase[] {
   }
   for (const transposeA of [false, true]) {
     for (const transposeB of [false, true]) {
-      cases.push(matmul('f32', 260, 136, 132, { transposeA, transposeB }));
+      cases.push(
+        matmul('f32', 260, 136, 132, { transposeA, transposeB }),
+        matmul('f32', 260, 68, 268, { transposeA, transposeB }),
+      );
       for (const type of ['f16', 'bf16'] as const) {
         cases.push(
           matmul(type, 256, 128, 128, { transposeA, transposeB }),
           matmul(type, 264, 200, 136, { transposeA, transposeB }),
         );
         cases.push(matmul(type, 128, 64, 256, { transposeA, transposeB, batch: 2, batchA: 2, batchB: 1 }));
+        // Ends of tiles of every width, depths of one step, of some and of many.
+        cases.push(
+          matmul(type, 40, 24, 56, { transposeA, transposeB }),
+          matmul(type, 72, 100, 264, { transposeA, transposeB }),
+        );
+        cases.push(matmul(type, 136, 328, 72, { transposeA, transposeB, batch: 2, batchA: 1, batchB: 2 }));
       }
       cases.push(matmul('f32', 256, 128, 128, { transposeA, transposeB, precision: 'tf32' }));
       cases.push(matmul('f32', 132, 68, 140, { transposeA, transposeB, precision: 'tf32' }));
@@ -357,6 +366,7 @@ export function routineCases(): RoutineCase[] {
     scan('f32', 'min', 2, 64 * 8192, 1),
     scan('f32', 'max', 1, 65 * 8192 + 1, 1),
     scan('i32', 'sum', 3, 600_001, 1),
+    scan('i32', 'sum', 2, 4_000_000, 1),
     scan('u32', 'prod', 2, 530_000, 1, true),
     scan('bf16', 'max', 2, 700_003, 1),
     scan('f16', 'sum', 1, 20_000, 1),
@@ -385,6 +395,9 @@ export function routineCases(): RoutineCase[] {
   // Sums of floats in any order: many targets, rows of them, each element by itself, halves.
   for (const type of ['f32', 'f16', 'bf16'] as const) {
     cases.push(scatter(type, 'sum', [1, 5000, 1, 40_000], false), scatter(type, 'sum', [2, 1000, 3, 5000], false));
+    // Rows that are sorted by their target: runs that end in a chunk, go on through several and through many, and a last chunk that is not full.
+    cases.push(scatter(type, 'max', [1, 4000, 32, 30_000], false), scatter(type, 'max', [2, 900, 16, 65], false));
+    cases.push(scatter(type, 'prod', [1, 700, 40, 9001], false));
     cases.push(scatter(type, 'sum', [2, 600, 4, 3000], true), scatter(type, 'sum', [1, 2000, 1, 9001], false, true));
   }
   // Few targets of very many whole numbers: every block has targets of its own.

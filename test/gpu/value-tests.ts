@@ -1,6 +1,7 @@
 // Programs whose values were wrong on some device, on the GPU; then empty operands, which once cost the whole device, exact sums, random numbers, and
 // real tensors of more elements than 32 bits count.
 
+import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../../src/base/half.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { valuePrograms } from '../devices/programs.ts';
 import { assert, type Report } from './check.ts';
@@ -69,6 +70,25 @@ const scattered = [
   [65_536, 1 << 20, true],
 ] as const;
 
+const halves: Readonly<Record<string, { bits: (v: number) => number; number: (bits: number) => number }>> = {
+  f16: { bits: numberToF16, number: f16ToNumber },
+  bf16: { bits: numberToBf16, number: bf16ToNumber },
+};
+
+type Floats = Float32Array<ArrayBuffer> | Float64Array<ArrayBuffer>;
+type Wide = { words: number; view: (bits: Uint32Array<ArrayBuffer>) => Floats; round: (v: number) => number };
+const wide: Readonly<Record<string, Wide>> = {
+  f32: { words: 1, view: ({ buffer }) => new Float32Array(buffer), round: Math.fround },
+  f64: { words: 2, view: ({ buffer }) => new Float64Array(buffer), round: (v) => v },
+};
+
+/** Computed in f32 with an error that halves hardly notice. */
+const functionsOfHalves: Readonly<Record<string, { make: (x: Tensor) => Tensor; exact: (x: number) => number }>> = {
+  exp: { make: (x) => x.exp(), exact: Math.exp },
+  exp2: { make: (x) => x.exp2(), exact: (x) => 2 ** x },
+  sigmoid: { make: (x) => x.sigmoid(), exact: (x) => 1 / (1 + Math.fround(Math.exp(-x))) },
+};
+
 /** Lengths beside the blocks in which numbers are drawn. */
 const drawn = [0, 1, 2, 63, 64, 65, 127, 128, 129, 162, 192, 240, 250, 500, 512, 1000, 4097, 100_000];
 
@@ -125,6 +145,35 @@ export async function valueTests(report: Report): Promise<void> {
         const wrong = got.findIndex((v, i) => !Object.is(v, wanted[i]!));
         assert(wrong < 0, `target ${wrong}: got ${got[wrong]} instead of ${wanted[wrong]}`);
       }
+    });
+  }
+  report.group('functions of every half there is');
+  for (const [type, { bits, number }] of Object.entries(halves)) {
+    for (const [name, { make, exact }] of Object.entries(functionsOfHalves)) {
+      await report.test(`${name} of ${type}`, async () => {
+        const all = Float32Array.from({ length: 65_536 }, (_, i) => number(i));
+        const got = (await make(rt.tensor(all).cast(type as 'f16' | 'bf16'))
+          .cast('f32')
+          .data()) as Float32Array;
+        let off = 0;
+        got.forEach((g, i) => {
+          const want = exact(all[i]!);
+          if (Object.is(g, number(bits(want)))) return;
+          assert(Math.abs(bits(g) - bits(want)) === 1, `of ${all[i]}: got ${g} instead of ${want}`);
+          off++;
+        });
+        // A value that lies as good as between two halves may become either.
+        assert(off <= 300, `${off} values are the neighbour of the closest half`);
+      });
+    }
+  }
+  report.group('reciprocals of numbers of every size');
+  for (const [type, { words, view, round }] of Object.entries(wide)) {
+    await report.test(type, async () => {
+      const x = view(Uint32Array.from({ length: words << 18 }, (_, i) => Math.imul(i + 1, 2_654_435_761) ^ (i << 7)));
+      const got = (await rt.tensor(x).reciprocal().data()) as typeof x;
+      const wrong = got.findIndex((v, i) => !Object.is(v, round(1 / x[i]!)));
+      assert(wrong < 0, `of ${x[wrong]}: got ${got[wrong]} instead of ${round(1 / x[wrong]!)}`);
     });
   }
   report.group('random numbers, bit for bit as on the CPU');

@@ -12,6 +12,7 @@ interface Case {
 
 const cases: Case[] = [];
 const after: (() => unknown)[] = [];
+const afterOne: (() => unknown)[] = [];
 const groups: string[] = [];
 
 for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin);
@@ -55,6 +56,9 @@ export const it = withEach((name: string, ...rest: readonly [Body] | readonly [o
 
 export const afterAll = (body: () => unknown): void => void after.push(body);
 
+/** After every test of every file: such bodies tidy up what their own file's tests left, and find nothing behind others. */
+export const afterEach = (body: () => unknown): void => void afterOne.push(body);
+
 /** Runs what the imported files defined; `wanted`: only names that contain it. Prints each failure, and the counts last. */
 export async function runTests(wanted = ''): Promise<boolean> {
   let [passed, failed] = [0, 0];
@@ -64,6 +68,7 @@ export async function runTests(wanted = ''): Promise<boolean> {
     const began = performance.now();
     try {
       await run();
+      for (const body of afterOne) await body();
       passed++;
       const ms = performance.now() - began;
       if (ms > 1000) console.log(`slow ${name}: ${ms.toFixed(0)} ms`);

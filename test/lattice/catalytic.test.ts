@@ -233,7 +233,7 @@ describe('a walk that is stopped', () => {
       expect(await hashes(buffers)).toEqual(before);
     }
     const aborted = l.countWalks(0, 8, 3, { buffers, signal: AbortSignal.abort(new Error('enough')) });
-    await expect(aborted).rejects.toThrow('enough');
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED', cause: { message: 'enough' } });
     expect(await hashes(buffers)).toEqual(before);
   });
 });

@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { Graph, Lattice, type TypedArray, UnifiedCatalyticLattice } from '../../src/lattice/index.ts';
-import { closeAll } from './devices.ts';
+import { closeAll, runtimeOf } from './devices.ts';
 import { numbers } from './plain.ts';
 
 afterAll(closeAll);
@@ -25,6 +25,17 @@ const arrays: readonly TypedArray[] = [
   new Uint16Array(bytes.slice().buffer, 2, 5),
 ];
 const raw = (x: TypedArray): number[] => [...new Uint8Array(x.buffer, x.byteOffset, x.byteLength)];
+
+it('calls on tensors, in a loop that waits for nothing else, let the event loop turn: what they forget is collected then', async () => {
+  const rt = await runtimeOf('cpu');
+  const l = new Lattice({ dimensions: 2, size: 4, runtime: rt });
+  const x = rt.zeros([4, 4]).compute();
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  while (!turned) (await l.reflect(x, 0)).dispose();
+});
 
 describe('XOR', () => {
   const l = new Lattice({ dimensions: 2, size: 4 });

@@ -1,7 +1,7 @@
 // The same work on the reference device, the CPU and WebGPU: equal results, one kernel per level, counted waits.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { createRuntime, type Tensor, withFaults } from '../../src/index.ts';
+import { Aborted, createRuntime, type Tensor, withFaults } from '../../src/index.ts';
 import { type Csr, diffuseField, Lattice } from '../../src/lattice/index.ts';
 import { all } from '../support/extent.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
@@ -208,6 +208,27 @@ describe.each(kinds)('on %s', (kind) => {
       const many = diffuseField(rt, field, 23, { boundary });
       expect(rt.stats().launches - before).toBeLessThanOrEqual(23);
       expect(await many.data()).toEqual(await one.data());
+    }
+  });
+
+  it('diffusion ends when its caller says so, before it begins and in the middle, and leaves nothing behind', async () => {
+    const rt = await runtimeOf(kind);
+    const field = new Float32Array(16).fill(1);
+    for (const blocked of [undefined, [5]]) {
+      const l = await make(2, 4, blocked);
+      (await l.diffuse(field, 31)).dispose();
+      const before = rt.stats();
+      const cause = new Error('enough');
+      const told = l.diffuse(field, 1, { signal: AbortSignal.abort(cause) });
+      await expect(told).rejects.toMatchObject({ code: 'ABORTED', where: 'diffuse', cause });
+      const end = new AbortController();
+      // Without the signal this would take days.
+      const running = l.diffuse(field, 2 ** 40, { signal: end.signal });
+      setTimeout(() => end.abort(), 20);
+      await expect(running).rejects.toThrow(Aborted);
+      // Not equal: the collector may meanwhile take what earlier tests forgot.
+      expect(rt.stats().tensors).toBeLessThanOrEqual(before.tensors);
+      expect((await (await l.diffuse(field, 2)).data())[0]).toBeCloseTo(1, 6);
     }
   });
 

@@ -1,7 +1,6 @@
 // The runtimes that lattice tests run on: reference, CPU and, where there are any, WebGPU and CUDA.
 
 import { openCudaDevices } from '../../src/devices/cuda/discover.ts';
-import { createRuntime, type Runtime } from '../../src/index.ts';
 import { noWebGpu } from '../support/webgpu-probe.ts';
 
 async function hasCuda(): Promise<boolean> {
@@ -19,16 +18,4 @@ export const kinds: readonly Kind[] = [
   ...((await hasCuda()) ? ['cuda' as const] : []),
 ];
 
-const open = new Map<Kind, Promise<Runtime>>();
-
-/** One runtime per kind for a test file; `closeAll` ends them. */
-export function runtimeOf(kind: Kind): Promise<Runtime> {
-  let rt = open.get(kind);
-  if (!rt) open.set(kind, (rt = createRuntime({ devices: [kind], cpu: { threads: 1 }, seed: 1 })));
-  return rt;
-}
-
-export async function closeAll(): Promise<void> {
-  for (const rt of open.values()) await (await rt).close();
-  open.clear();
-}
+export { closeAll, ownRuntime, runtimeOf } from '../support/runtimes.ts';

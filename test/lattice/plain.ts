@@ -1,18 +1,10 @@
 // A plain search and a seeded generator for the lattice's tests: written without the code that they check.
 
+import { seededRandom } from '../../src/base/seeded.ts';
 import { seed } from '../support/seed.ts';
 
 /** A stream of numbers in [0, 1) from the tests' seed. */
-export function numbers(offset = 0): () => number {
-  let state = (seed + offset) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+export const numbers = (offset = 0): (() => number) => seededRandom(seed + offset);
 
 export function coordsOf(v: number, d: number, n: number): number[] {
   return Array.from({ length: d }, (_, k) => Math.floor(v / n ** (d - 1 - k)) % n);

@@ -344,6 +344,9 @@ describe('inputs at the edges', () => {
     expect(await spread([0], [], 'insulated')).toEqual([]);
     const whole = rt.tensor(Int32Array.of(8, 0, 0));
     expect([...(await diffuseField(rt, whole, 0).data())]).toEqual([8, 0, 0]);
+    // It is done when it returns: nothing could be aborted.
+    const { signal } = new AbortController();
+    expect(() => diffuseField(rt, whole, 1, { signal } as object)).toThrow(/there is no option 'signal'/);
     expect(() => diffuseField(rt, rt.tensor(1), 1)).toThrow(/no axes/);
   });
 

@@ -59,6 +59,22 @@ it('says which help to read', () => {
   expect(gpuforge('explain-route', 'matmul', '10').stderr).toMatch(/Allowed choices are matrix_multiply/);
 });
 
+it.runIf(process.platform !== 'win32')('ends quietly when nobody reads, and in one line when the disk is full', () => {
+  const shell = (rest: string) =>
+    spawnSync(
+      'sh',
+      ['-c', `"$0" "$1" explain --no-machine "CUDA error: out of memory" ${rest}`, process.execPath, cli],
+      {
+        encoding: 'utf8',
+      },
+    );
+  expect(shell('| true')).toMatchObject({ status: 0, stderr: '' });
+  if (process.platform !== 'linux') return;
+  const full = shell('> /dev/full');
+  expect(full.status).toBe(2);
+  expect(full.stderr).toBe('error: standard output cannot be written: ENOSPC\n');
+});
+
 it('completes the values of options', () => {
   const { stdout } = gpuforge('completion', 'bash');
   expect(stdout).toContain('"tour|--device") words="cuda webgpu cpu"');

@@ -1,27 +1,16 @@
 // What devices did: times of their own clocks, booked to the right scope; memory; idle time. On the CPU and on WebGPU.
 
 import { describe, expect, it } from 'vitest';
-import { createRuntime, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
+import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { Profiler, readProfile } from '../../src/profile/index.ts';
 import { sleep } from '../support/time.ts';
-
-const machines: readonly (readonly [string, RuntimeOptions])[] = [
-  ['cpu', { devices: ['cpu'], cpu: { threads: 1 } }],
-  ['webgpu:0', { devices: ['webgpu'] }],
-];
-
-/** A kernel of many dependent steps for each element. */
-function chain(x: Tensor, steps: number): Tensor {
-  let y = x;
-  for (let i = 0; i < steps; i++) y = y.mul(0.999).add(0.001).sub(y.mul(y).mul(1e-6));
-  return y;
-}
+import { chain, timedDevices } from '../support/timed.ts';
 
 async function profiled(rt: Runtime, options: { detailed?: boolean } = {}): Promise<Profiler> {
   return new Profiler({ runtimes: [rt], ...options }).ready();
 }
 
-describe.each(machines)('on %s', (device, options) => {
+describe.each(timedDevices)('on %s', (device, options) => {
   const isGpu = device !== 'cpu';
 
   it('a product of 512² has device time above 0 and at most its total, on the device that executed', async () => {

@@ -3,7 +3,7 @@
 import { byteSize, type DType, dtypeInfo, isFloat, type TypedArray } from '../../src/base/dtype.ts';
 import { numberToBf16, numberToF16 } from '../../src/base/half.ts';
 import { sizeOf } from '../../src/base/shape.ts';
-import type { Device } from '../../src/devices/device.ts';
+import type { Device, Program } from '../../src/devices/device.ts';
 import { type Expr, Exprs } from '../../src/kernel/expr.ts';
 import type { Accumulator, Kernel, Output, Routine } from '../../src/kernel/kernel.ts';
 
@@ -89,6 +89,19 @@ export const sample = (type: DType, n: number, seed: number): TypedArray => {
 
 export const bytesOf = (a: TypedArray): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 
+const programs = new WeakMap<Device, Map<string, Program>>();
+
+/** A routine that is all numbers and names is prepared once for a device, whatever data it gets. */
+function programOf(device: Device, work: Kernel | Routine): Program {
+  if (work.kind === 'kernel' || ('epilogue' in work && work.epilogue)) return device.prepare(work);
+  const known = programs.get(device) ?? new Map<string, Program>();
+  programs.set(device, known);
+  const key = JSON.stringify(work);
+  const found = known.get(key) ?? device.prepare(work);
+  known.set(key, found);
+  return found;
+}
+
 /** Runs work once; the bytes of each output. */
 export function runOn(
   device: Device,
@@ -97,7 +110,7 @@ export function runOn(
   outputBytes: readonly number[],
   scalars: readonly number[] = [],
 ): Uint8Array[] {
-  const program = device.prepare(work);
+  const program = programOf(device, work);
   const ins = inputs.map((a) => {
     const buffer = device.allocate(a.byteLength);
     device.write(buffer, bytesOf(a));

@@ -39,7 +39,7 @@ export function decomposed(op: AluOp, type: DType, native: Native = plain, skips
   const b = new Exprs();
   const at = b.const('index', 0);
   const src = Array.from({ length: aluOps[op].arity }, (_, i) => b.load(type, i, at));
-  return decompose(kernelOf(b.alu(op, ...src), type), native, skipsArms).outputs[0]!.value;
+  return decompose(kernelOf(b.alu(op, ...src), type), native, { skipsArms }).outputs[0]!.value;
 }
 
 /** Every expression that `root` consists of, operands first. */

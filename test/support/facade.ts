@@ -1,5 +1,6 @@
 // What the tests of compute, batch and profile share: a clock that they move, and devices that fail when told to.
 
+import { afterEach } from 'vitest';
 import { DeviceManager, type DeviceManagerDeps, type OpenRuntime } from '../../src/compute/device-manager.ts';
 import { GPUCompute, type GPUComputeDeps } from '../../src/compute/gpu-compute.ts';
 import { createCpuDevice } from '../../src/devices/cpu/device.ts';
@@ -63,7 +64,7 @@ export class TestClock implements Clock {
 }
 
 /** Real time for measuring, none for waiting. */
-export class ImpatientClock extends TestClock {
+class ImpatientClock extends TestClock {
   override now(): number {
     return performance.now() + this.time;
   }
@@ -167,7 +168,7 @@ const unplugged = (): Error => new Error('the fake GPU is unplugged');
 const missing = (id: string, reason: string): DeviceReport => ({ id, open: false, name: '', reason, details: {} });
 
 /** A runtime that looked for more devices than it found. */
-export function withReports(runtime: Runtime, more: readonly DeviceReport[]): Runtime {
+function withReports(runtime: Runtime, more: readonly DeviceReport[]): Runtime {
   const own = runtime.devices.bind(runtime);
   return Object.assign(runtime, { devices: () => [...own(), ...more] });
 }
@@ -192,6 +193,18 @@ export function cpuFacade(options: RuntimeOptions = {}, own: GPUComputeDeps = {}
     probeElements: 4096,
   });
   return GPUCompute.create({ devices, owned: true, ...own });
+}
+
+/** Keeps the facades of a test file: each is disposed of when its test ends. */
+export function keptFacades(): <T extends GPUCompute | { readonly gpu: GPUCompute }>(made: T) => T {
+  const open: GPUCompute[] = [];
+  afterEach(async () => {
+    for (const gpu of open.splice(0)) await gpu.dispose();
+  });
+  return (made) => {
+    open.push(made instanceof GPUCompute ? made : made.gpu);
+    return made;
+  };
 }
 
 /** Values in [-1, 1), the same for the same seed. */

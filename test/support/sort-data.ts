@@ -31,8 +31,12 @@ export const sortKinds: Readonly<Record<string, (type: DType, n: number, seed?: 
 function filled(type: DType, n: number, seed: number, mask: (byte: number, size: number) => number): Uint8Array {
   const next = random(seed);
   const size = byteSize(type);
-  return Uint8Array.from({ length: n * size }, (_, i) => {
-    const v = Math.floor(next() * 256) & mask(i % size, size);
-    return type === 'bool' ? v & 1 : v;
-  });
+  const masks = Array.from({ length: size }, (_, byte) => mask(byte, size) & (type === 'bool' ? 1 : 0xff));
+  const bytes = new Uint8Array(n * size);
+  // Each number is good for four of them.
+  for (let i = 0, word = 0; i < bytes.length; i++, word >>>= 8) {
+    if (i % 4 === 0) word = (next() * 2 ** 32) >>> 0;
+    bytes[i] = word & masks[i % size]!;
+  }
+  return bytes;
 }

@@ -42,7 +42,8 @@ function run(...args: string[]): Promise<Result> {
 /** A quiet machine takes a quarter of a minute for each; a busy one many times that. */
 const patience = 900_000;
 
-describe("TF.js's own test suite", { timeout: patience }, () => {
+// Each is a process of its own that takes one core: they need not wait for each other.
+describe.concurrent("TF.js's own test suite", { timeout: patience }, () => {
   it('passes on the CPU device: 4,225 specs, 5 pending as upstream', async () => {
     const result = await run();
     expect(result.failures).toEqual([]);
@@ -54,16 +55,16 @@ describe("TF.js's own test suite", { timeout: patience }, () => {
   });
 
   it("runs every kernel of ours with TF.js's CPU kernels switched off; only kernels that are not ours are missing", async () => {
-    const result = await run('--no-routing', ...(all ? [] : ['--part', '0/3']));
+    const result = await run('--no-routing', ...(all ? [] : ['--part', '0/5']));
     expect(kernelNames.length).toBeGreaterThanOrEqual(150);
     const missing = kernelNames.filter((k) => !Object.hasOwn(result.ran, k));
     // The suite has no spec for this one; the values are compared in kernels.test.ts.
     if (all) expect(missing).toEqual(['RotateWithOffset']);
-    else expect(missing.length).toBeLessThan(15);
+    else expect(missing.length).toBeLessThan(25);
     // Specs of host kernels that expect an error get the one that says so, or fail on its words.
     const ofHost = new RegExp(`has no kernel on 'gpuforge'|^(${hostKernels.join('|')})`, 'i');
     expect(result.failures.filter((f) => !ofHost.test(f))).toEqual([]);
-    expect(result.passed).toBeGreaterThanOrEqual(all ? 4000 : 1300);
+    expect(result.passed).toBeGreaterThanOrEqual(all ? 4000 : 780);
   });
 
   // A part of it unless everything is asked for: software GPUs take minutes for the whole.

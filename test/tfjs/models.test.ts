@@ -2,11 +2,9 @@
 
 import * as layers from '@tensorflow/tfjs-layers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createCpuDevice } from '../../src/devices/cpu/device.ts';
-import { type FaultyDevice, withFaults } from '../../src/index.ts';
 import type { TfjsBackend } from '../../src/tfjs/index.ts';
 import { batchOf, labelsOf, lenet, lstm, type Model, mlp, mobilenet, resnet, transformer } from './models.ts';
-import { difference, forge, tf } from './support.ts';
+import { difference, forge, mortalDevices, tf } from './support.ts';
 
 let backend: TfjsBackend;
 beforeAll(async () => {
@@ -71,7 +69,7 @@ describe('models', () => {
     ['MLP', () => mlp(tf, [32, 64, 10])],
     ['LeNet', () => lenet(tf)],
   ] as [string, Make][])('%s learns along the same curve', async (name, make) => {
-    const steps = name === 'MLP' ? 100 : 4;
+    const steps = name === 'MLP' ? 100 : 3;
     const want = await curve('cpu', make, steps);
     const got = await curve('forge', make, steps);
     expect(want.at(-1)!).toBeLessThan(want[0]!);
@@ -90,8 +88,8 @@ describe('models', () => {
       const { runtime, numDataIds } = backend.report();
       return { bytes: runtime.bytes, programs: runtime.programs, ids: numDataIds, tensors: tf.memory().numTensors };
     };
-    const early = steady(200);
-    const late = steady(1000);
+    const early = steady(100);
+    const late = steady(400);
     expect(late).toEqual(early);
     optimizer.dispose();
     tf.dispose([x, y, ...model.weights]);
@@ -118,17 +116,10 @@ describe('models', () => {
   });
 
   it('learns along the same curve when the device is lost half-way', async () => {
-    let current: FaultyDevice | null = null;
-    const mortal = (device: FaultyDevice): FaultyDevice => {
-      current = device;
-      return Object.assign(device, {
-        caps: { ...device.caps, immortal: false },
-        reopen: async () => mortal(withFaults(await createCpuDevice({ threads: 1 }), { faults: [], strict: true })),
-      });
-    };
+    const { wrap, lose } = mortalDevices();
     const fragile = await forge({
       name: 'fragile',
-      runtime: { devices: ['cpu'], wrap: (d) => mortal(withFaults(d, { faults: [], strict: true })) },
+      runtime: { devices: ['cpu'], wrap },
     });
     const lost: string[] = [];
     fragile.runtime.on('lost', ({ device }) => lost.push(device));
@@ -136,7 +127,7 @@ describe('models', () => {
     const want = await curve('fragile', make, 100);
     const got = await curve('fragile', make, 100, async (i) => {
       if (i !== 50) return;
-      current!.lose('test');
+      lose();
       // As a program with one device has to: what is made now has no place to go.
       do await new Promise((r) => setTimeout(r, 5));
       while (!fragile.runtime.devices().some((d) => d.open));

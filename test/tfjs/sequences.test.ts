@@ -1,11 +1,10 @@
 // Random programs that do nearly the same again and again (`sequences.ts`): ours beside TF.js's CPU backend.
 
 import { afterEach, expect, it } from 'vitest';
-import { createCpuDevice } from '../../src/devices/cpu/device.ts';
 import { type FaultyDevice, withFaults } from '../../src/index.ts';
 import type { BackendOptions, TfjsBackend } from '../../src/tfjs/index.ts';
 import { type Noted, program } from './sequences.ts';
-import { difference, forge, tf } from './support.ts';
+import { difference, forge, mortalDevices, tf } from './support.ts';
 
 let backend: TfjsBackend | null = null;
 afterEach(async () => {
@@ -69,20 +68,12 @@ it('on a device that works beside the host, cut often', async () => {
 }, 600_000);
 
 it('while the device is lost now and then', async () => {
-  let current: FaultyDevice | null = null;
-  const mortal = (device: FaultyDevice): FaultyDevice => {
-    current = device;
-    return Object.assign(device, {
-      caps: { ...device.caps, immortal: false },
-      reopen: async () => mortal(withFaults(await createCpuDevice({ threads: 1 }), { faults: [], strict: true })),
-    });
-  };
-  const wrap = (d: FaultyDevice): FaultyDevice => mortal(withFaults(d, { faults: [], strict: true }));
+  const { wrap, lose } = mortalDevices();
   let losses = 0;
-  await compare({ runtime: { devices: ['cpu'], wrap: wrap as never } }, all ? 40 : 10, async () => {
+  await compare({ runtime: { devices: ['cpu'], wrap } }, all ? 40 : 10, async () => {
     // One that is lost again and again is left alone for a while.
     if (losses === 2) return;
-    current!.lose('test');
+    lose();
     losses++;
     do await new Promise((r) => setTimeout(r, 5));
     while (!backend!.runtime.devices().some((d) => d.open));

@@ -5,7 +5,8 @@ import * as tf from '@tensorflow/tfjs-core';
 import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
 import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.js';
 import { expect } from 'vitest';
-import type { RuntimeOptions } from '../../src/index.ts';
+import { createCpuDevice } from '../../src/devices/cpu/device.ts';
+import { type Device, type FaultyDevice, type RuntimeOptions, withFaults } from '../../src/index.ts';
 import { type BackendOptions, registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
 
 export { seeded } from './numbers.ts';
@@ -18,6 +19,20 @@ export async function forge(
   const backend = await registerBackend(tf, { cpu, runtime: { devices: ['cpu'] }, ...options });
   await tf.setBackend(backend.name);
   return backend;
+}
+
+/** CPU devices that can be lost, each opened again: `wrap` is for the runtime, `lose` ends the newest. */
+export function mortalDevices(): { readonly wrap: NonNullable<RuntimeOptions['wrap']>; lose(): void } {
+  let newest: FaultyDevice | null = null;
+  const mortal = (device: Device): FaultyDevice => {
+    const faulty = withFaults(device, { faults: [], strict: true });
+    newest = faulty;
+    return Object.assign(faulty, {
+      caps: { ...faulty.caps, immortal: false },
+      reopen: async () => mortal(await createCpuDevice({ threads: 1 })),
+    });
+  };
+  return { wrap: mortal, lose: () => newest!.lose('test') };
 }
 
 /** What a function of tensors gives on a backend: values, shapes and dtypes of everything it returns, or its error. */

@@ -1,11 +1,12 @@
 // The largest error of every decomposed function on an adapter, in units in the last place, over numbers of all exponents.
 
+import { seededRandom } from '../../src/base/seeded.ts';
 import type { Device } from '../../src/devices/device.ts';
 import { accuracy, decompose } from '../../src/kernel/decompose/index.ts';
 import { type AluOp, aluOps } from '../../src/kernel/ops.ts';
 import { meaning } from '../../src/kernel/semantics.ts';
 import { ulps } from '../support/decompose.ts';
-import { bytesOf, Exprs, kernelOf, random, runOn, valuesOf } from './support.ts';
+import { bytesOf, Exprs, kernelOf, runOn, valuesOf } from './support.ts';
 
 export interface Accuracy {
   readonly op: string;
@@ -16,7 +17,7 @@ export interface Accuracy {
 
 /** Half of them of every size (but so small that parts of the result are subnormal), half where the functions bend. */
 function argumentsOf(n: number, seed: number): number[] {
-  const next = random(seed);
+  const next = seededRandom(seed);
   return Array.from({ length: n }, (_, i) => {
     const sign = next() < 0.5 ? -1 : 1;
     const wide = (1 + next()) * 2 ** Math.floor(next() * 226 - 100);

@@ -14,7 +14,7 @@ import type { PageResult } from './browser/page.ts';
 import { allChecks, checksFor, forGpus } from './checks/index.ts';
 
 /** Dawn in Node runs every check (device.test.ts); a page runs every n-th of them, and all in `npm run test:all`. */
-const nth = all ? 1 : 8;
+const nth = all ? 1 : 12;
 let browser: Browser;
 let server: Server;
 let page: Page;

@@ -4,7 +4,7 @@ import type { Device, DeviceBuffer, Program } from '../../src/devices/device.ts'
 import { decompose } from '../../src/kernel/decompose/index.ts';
 import type { Expr } from '../../src/kernel/expr.ts';
 import type { Kernel } from '../../src/kernel/kernel.ts';
-import { matmulOf } from './checks/routines.ts';
+import { matmulOf } from './checks/products.ts';
 import { addKernel } from './checks/runtime.ts';
 import { Exprs, kernelOf, upload } from './support.ts';
 

@@ -14,7 +14,7 @@ import { render } from '../../src/devices/webgpu/render.ts';
 import { DeviceLost, DisposedError, OutOfMemory } from '../../src/errors.ts';
 import type { Kernel, Routine } from '../../src/kernel/kernel.ts';
 import { needsWebGpu } from '../support/webgpu.ts';
-import { matmulOf } from './checks/routines.ts';
+import { matmulOf } from './checks/products.ts';
 import { addKernel } from './checks/runtime.ts';
 import { bytesOf, Exprs, kernelOf, noEstimate, upload, valuesOf } from './support.ts';
 

@@ -4,6 +4,7 @@
 
 import { byteSize, type DType, isFloat } from '../../src/base/dtype.ts';
 import { f16ToNumber, numberToF16 } from '../../src/base/half.ts';
+import { seededRandom } from '../../src/base/seeded.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import type { Device, DeviceBuffer } from '../../src/devices/device.ts';
 import { type Elements, interpret } from '../../src/devices/reference/interpret.ts';
@@ -105,17 +106,6 @@ export const valuesOf = (type: DType, bytes: Uint8Array): number[] => {
   return Array.from({ length: bytes.length / byteSize(type) }, (_, i) => e.get(i) as number);
 };
 
-/** mulberry32: small, seeded, good enough to pick test values. */
-export function random(seed: number): () => number {
-  let s = seed >>> 0;
-  return () => {
-    s = (s + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(s ^ (s >>> 15), s | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const floatSpecials = [
   0,
   -0,
@@ -167,7 +157,7 @@ export const specialsOf = (type: DType): readonly number[] => specials[type]!;
 
 /** Values that mix specials with ordinary ones. */
 export function mixed(type: DType, n: number, seed: number, special = 0.3): number[] {
-  const next = random(seed);
+  const next = seededRandom(seed);
   const list = specialsOf(type);
   return Array.from({ length: n }, () => {
     if (next() < special) return list[Math.floor(next() * list.length)]!;
@@ -189,7 +179,7 @@ export function mixed(type: DType, n: number, seed: number, special = 0.3): numb
 
 /** Values without specials, of moderate size: for sums and products of matrices. */
 export function plain(type: DType, n: number, seed: number): number[] {
-  const next = random(seed);
+  const next = seededRandom(seed);
   return Array.from({ length: n }, () => {
     const r = next();
     return isFloat(type)

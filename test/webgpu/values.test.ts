@@ -7,7 +7,7 @@ import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { createRuntime, DeviceUnavailable, type Runtime, type Tensor } from '../../src/index.ts';
 import type { Kernel, Routine } from '../../src/kernel/kernel.ts';
 import { needsWebGpu, noWebGpu } from '../support/webgpu.ts';
-import { matmulOf } from './checks/routines.ts';
+import { matmulOf } from './checks/products.ts';
 import { addKernel } from './checks/runtime.ts';
 import { withFirstSize } from './first-size.ts';
 import { bytesOf, upload, valuesOf } from './support.ts';

@@ -19,7 +19,7 @@ import { renderTiles } from '../../src/devices/webgpu/routines/matmul-tiles.ts';
 import { decompose } from '../../src/kernel/decompose/index.ts';
 import type { Attention } from '../../src/kernel/kernel.ts';
 import { attention } from '../gpu/attention.ts';
-import { matmulOf } from './checks/routines.ts';
+import { matmulOf } from './checks/products.ts';
 import { chainKernel, fieldKernel } from './figures.ts';
 
 const [storage, uniform, copies] = [0x80, 0x40, 0x4 | 0x8];

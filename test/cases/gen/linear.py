@@ -183,7 +183,7 @@ def layers(w):
             if n > 1:
                 c = (a * b).sum(axis) / np.sqrt((a * a).sum(axis) * (b * b).sum(axis))
                 w.add("cosineSimilarity", [x, z], make(dtype, np.asarray(c).astype(np.float64)), [axis], acc=(n, 1.0))
-        x = make(dtype, np.array([[1000.0, 1001.0, 999.0], [-1000.0, -1000.0, -1000.0], [-np.inf, 0.0, 1.0], [np.nan, 0.0, 1.0]]))
+        x = make(dtype, np.array([[1000.0, 1001.0, 999.0], [-1000.0, -1000.0, -1000.0], [-np.inf, 0.0, 1.0], [np.nan, 0.0, 1.0], [np.inf, 0.0, 1.0], [np.inf, -np.inf, np.inf], [-np.inf] * 3]))
         a = x.a.astype(LD)
         with np.errstate(all="ignore"):
             e = np.exp(a - a.max(1, keepdims=True))

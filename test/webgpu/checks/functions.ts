@@ -2,6 +2,7 @@
 //
 // The bound is that of the decomposition, plus what a fused or flushing adapter may add; special values must be exact.
 
+import { seededRandom } from '../../../src/base/seeded.ts';
 import { accuracy, decompose } from '../../../src/kernel/decompose/index.ts';
 import { type AluOp, aluOps } from '../../../src/kernel/ops.ts';
 import {
@@ -12,7 +13,6 @@ import {
   Exprs,
   expected,
   kernelOf,
-  random,
   runOn,
   specialsOf,
   ulps,
@@ -21,7 +21,7 @@ import {
 
 /** Values of every size and both signs. */
 function wide(n: number, seed: number): number[] {
-  const next = random(seed);
+  const next = seededRandom(seed);
   return Array.from({ length: n }, () =>
     Math.fround((next() < 0.5 ? -1 : 1) * (1 + next()) * 2 ** Math.floor(next() * 60 - 40)),
   );

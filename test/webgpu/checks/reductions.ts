@@ -102,6 +102,14 @@ const ops: Readonly<Record<ReduceOp, readonly DType[]>> = {
   argmin: ['f32', 'i32', 'u32', 'u8', 'f16', 'bool'],
 };
 
+/** Checks of the same code as another one: of whole numbers only the order knows the sign, and the least is found as the largest is. */
+const alike: Readonly<Partial<Record<ReduceOp, readonly DType[]>>> = {
+  sum: ['u32'],
+  prod: ['u32'],
+  min: ['i32', 'u8'],
+  argmin: ['i32', 'u8', 'bool'],
+};
+
 export const reductions: Check[] = [];
 
 const isArg = (op: ReduceOp): boolean => op === 'argmax' || op === 'argmin';
@@ -149,6 +157,7 @@ for (const [op, types] of Object.entries(ops) as [ReduceOp, readonly DType[]][])
           }
         },
         type,
+        alike[op]?.includes(type),
       ),
     );
   }

@@ -1,0 +1,2 @@
+export function bundleGpu(out: string): Promise<void>;
+export function problemsOfBundles(): Promise<string[]>;

@@ -1,0 +1,69 @@
+// Loops that dispose of nothing, however they let the event loop turn: what they hold stays within bounds.
+
+import { describe, expect, it } from 'vitest';
+import { createRuntime, ForgeError, type Runtime, type Tensor } from '../../src/index.ts';
+import { diffuseField } from '../../src/lattice/index.ts';
+
+/** 4 MiB each; all rounds together are several times what may be held. */
+const side = 1024;
+const rounds = 200;
+/** What a round may use at once, at most: a loop on the device has several states under way. */
+const working = 64 * 2 ** 20;
+const source = new Float32Array(side * side).fill(1);
+const make = (rt: Runtime): Tensor => rt.tensor(source, [side, side]);
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** One round each. */
+const loops: Readonly<Record<string, (rt: Runtime) => Promise<unknown>>> = {
+  'reads of results': (rt) => make(rt).add(1).data(),
+  'reads that are aborted': async (rt) => {
+    try {
+      await make(rt).add(1).data({ signal: AbortSignal.abort() });
+    } catch (error) {
+      if (!(error instanceof ForgeError)) throw error;
+    }
+  },
+  'uploads, waiting for something else': (rt) => {
+    make(rt);
+    return turn();
+  },
+  'computations, waiting for something else': (rt) => {
+    make(rt).add(1).compute();
+    return turn();
+  },
+  'loops on the device': (rt) =>
+    rt.loop(
+      (x) => x.max().less(10),
+      (x) => x.mul(2),
+      make(rt),
+    ),
+  'functions that are compiled and left': async (rt) => {
+    const f = rt.compile((x: Tensor) => x.mul(2));
+    await f(f(make(rt)))
+      .max()
+      .data();
+  },
+  diffusion: (rt) => {
+    diffuseField(rt, make(rt), 2);
+    return turn();
+  },
+  'parts of unknown size': async (rt) => {
+    const x = make(rt);
+    await x.mask(x.greater(0));
+  },
+};
+
+describe('loops without dispose hold less than 256 MiB beyond what they use:', () => {
+  it.each(Object.keys(loops))('%s', { timeout: 120_000 }, async (name) => {
+    const rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    try {
+      for (let i = 0; i < rounds; i++) await loops[name]!(rt);
+      expect(rt.stats().peakBytes).toBeLessThan(256 * 2 ** 20 + 2 * working);
+      // They do hold more than one round takes: the limit was reached.
+      expect(rt.stats().peakBytes).toBeGreaterThan(64 * 2 ** 20);
+    } finally {
+      await rt.close();
+    }
+  });
+});
