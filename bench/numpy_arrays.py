@@ -1,7 +1,8 @@
-"""NumPy's half of `npm run bench -- arrays`: the works of host/array-works.ts, in the same order, and those of numpy_odd.py and numpy_linear.py."""
+"""NumPy's half of `npm run bench -- arrays`: the works of host/array-works.ts, in the same order, and those of numpy_odd.py, numpy_linear.py and numpy_classes.py."""
 
 import numpy as np
 
+from numpy_classes import CLASSES
 from numpy_inputs import M, integers, matrix, of, positive, row, square, two, whole
 from numpy_linear import LINEAR
 from numpy_odd import ODD
@@ -89,4 +90,4 @@ TABLE = {
 
 
 if __name__ == "__main__":
-    main({**TABLE, **ODD, **LINEAR})
+    main({**TABLE, **ODD, **LINEAR, **CLASSES})

@@ -49,6 +49,7 @@ TABLE = {
     "dot": work(lambda x, y: x.dot(y)),
     "product": work(lambda x, y: x @ y, 8, 8),
     "vector": work(lambda x, y: x @ y[0], 10, 10),
+    "sort": work(lambda x, y: np.sort(x)),
     "cumsum": work(lambda x, y: x.cumsum(0)),
     "addread": work(lambda x, y: x + y, 5),
     "sumread": work(lambda x, y: x.sum(), 5),

@@ -10,19 +10,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
-import { createRuntime, type DeviceKind } from '../../src/index.ts';
+import { createRuntime } from '../../src/index.ts';
+import { args, kindToMeasure, option } from '../lib/kind.ts';
 import { adaptiveChunks } from './chunks.ts';
 import { facadeCost } from './cost.ts';
 import { overhead } from './overhead.ts';
 import { type Row, show } from './report.ts';
 import { type Setup, setup } from './setup.ts';
 import { batch, ceiling, concurrent, transfers } from './targets.ts';
-
-const args = process.argv.slice(2);
-const option = (name: string): string | undefined => {
-  const i = args.indexOf(`--${name}`);
-  return i < 0 ? undefined : args[i + 1];
-};
 
 const parts: Readonly<Record<string, (s: Setup) => Promise<Row[]>>> = {
   PT1: transfers,
@@ -34,16 +29,7 @@ const parts: Readonly<Record<string, (s: Setup) => Promise<Row[]>>> = {
   I1: adaptiveChunks,
 };
 
-async function findKind(): Promise<DeviceKind> {
-  const asked = option('devices');
-  if (asked) return asked as DeviceKind;
-  const rt = await createRuntime({ devices: ['cuda', 'cpu'], routing: { mode: 'off' } });
-  const there = rt.devices().some((d) => d.open && d.id.startsWith('cuda'));
-  await rt.close();
-  return there ? 'cuda' : 'cpu';
-}
-
-const kind = await findKind();
+const kind = await kindToMeasure();
 const rt = await createRuntime({ devices: [kind] });
 const name = rt.devices()[0]!.name;
 await rt.close();

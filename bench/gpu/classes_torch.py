@@ -168,6 +168,31 @@ row(
 )
 row("sort of 4M i32", [below(1 << 30, "i32", 4 << 20)], 5, lambda x: torch.sort(x).values, False)
 row("rfft 1024 x 4096 f32", [f32(1024, 4096)], 5, lambda x: torch.fft.rfft(x, dim=1).real.contiguous(), False, tolerance=1e-3)
+
+
+def power(x):
+    z = torch.fft.rfft(x)
+    return z.real.square() + z.imag.square()
+
+
+def spectrum(x, dim=-1):
+    return torch.fft.rfft(x, dim=dim).real.contiguous()
+
+
+row("rfft 4096 x 1024 f32", [f32(4096, 1024)], 20, spectrum, False, tolerance=1e-3)
+row("rfft of 1M f32", [f32(1 << 20)], 20, spectrum, False, tolerance=1e-3)
+row("rfft of 64k f32", [f32(1 << 16)], 20, spectrum, False, tolerance=1e-3)
+row("rfft 1024 x 4096 f64", [of("f64", 1024, 4096)], 10, spectrum, False)
+row("rfft 4096 x 1000 f32", [f32(4096, 1000)], 20, spectrum, False, tolerance=1e-3)
+row("rfft 4096 x 1009 f32", [f32(4096, 1009)], 10, spectrum, False, tolerance=1e-3)
+row("fft 4096 x 1024 f32, complex", [f32(4096, 1024)] * 2, 10, lambda x, y: torch.fft.fft(torch.complex(x, y)).real.contiguous(), False, tolerance=1e-3)
+row("fft of columns 4096 x 1024 f32", [f32(4096, 1024)], 10, lambda x: torch.fft.fft(x, dim=0).real.contiguous(), False, tolerance=1e-3)
+row("power spectrum 4096 x 1024 f32", [f32(4096, 1024)], 20, power, tolerance=1e-3)
+row("2-D fft of 2048² f32", [f32(2048, 2048)], 10, lambda x: torch.fft.fft2(x).real.contiguous(), False, tolerance=1e-3)
+row(
+    "convolution by fft 256 x 16384 f32", [f32(256, 16384), f32(16384)], 10,
+    lambda x, h: torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(h)), False, tolerance=1e-3,
+)
 row("depthwise 3x3 of 32x128x56x56 f32", [f32(32, 128, 56, 56), f32(128, 1, 3, 3)], 10, lambda x, w: F.conv2d(x, w, padding=1, groups=128), False)
 row("convolution 7x7 by 2 of 32x3x224x224, 64 out f32", [f32(32, 3, 224, 224), f32(64, 3, 7, 7)], 5, lambda x, w: F.conv2d(x, w, padding=3, stride=2), False, tolerance=1e-3)
 row("convolution 1x1 of 32x256x56x56, 64 out f32", [f32(32, 256, 56, 56), f32(64, 256, 1, 1)], 5, lambda x, w: F.conv2d(x, w), False, tolerance=1e-3)

@@ -24,6 +24,7 @@ const cuts: readonly Cut[] = [
   { threads: 256, resident: 4 },
   { threads: 256, resident: 3 },
   { threads: 128, resident: 8 },
+  { threads: 64, resident: 0 },
 ];
 
 for (const rows of cuts) {
@@ -51,6 +52,10 @@ for (const rows of cuts) {
     await measure(`layer norm ${shape.join(' x ')}`, () => x.layerNorm(1), 0);
     x.dispose();
   }
+  const doubles = spread(rt, [4096, 1024], 'f64');
+  await measure('softmax 4096 x 1024 f64', () => doubles.softmax(1), 1);
+  await measure('layer norm 4096 x 1024 f64', () => doubles.layerNorm(1), 0);
+  doubles.dispose();
   const halves = spread(rt, [8192, 4096], 'bf16');
   await measure('softmax 8192 x 4096 bf16', () => halves.softmax(1), 1);
   const [a, b] = [spread(rt, [4096, 4096]), spread(rt, [4096, 4096])];

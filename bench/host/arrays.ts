@@ -5,12 +5,13 @@ import { parseArgs } from 'node:util';
 import { createRuntime } from '../../src/index.ts';
 import { serve } from '../lib/side.mjs';
 import { arrayWorks } from './array-works.ts';
+import { classWorks } from './class-works.ts';
 import { linearWorks } from './linear-works.ts';
 import { oddWorks } from './odd-works.ts';
 import { takeTurns, turnOptions } from './turns.ts';
 import { job } from './work.ts';
 
-const works = Object.entries({ ...arrayWorks, ...oddWorks, ...linearWorks });
+const works = Object.entries({ ...arrayWorks, ...oddWorks, ...linearWorks, ...classWorks });
 const { values } = parseArgs({ options: turnOptions });
 if (values.serve) {
   const rt = await createRuntime({ devices: ['cpu'], routing: { mode: 'off' } });

@@ -59,6 +59,7 @@ export const tinyWorks: Readonly<Record<string, TinyWork>> = {
   dot: work('dot of 100', (x, y) => x.dot(y)),
   product: work('product of 8²', (x, y) => x.matmul(y), [8, 8]),
   vector: work('product of 10² and a row', (x, y) => x.matmul(y.slice([[0, 1]]).reshape([10])), [10, 10]),
+  sort: work('sort of 100', (x) => x.sort()),
   cumsum: work('running sum of 100', (x) => x.cumsum(0)),
   addread: work('x + y of 5, read', (x, y) => x.add(y), [5], 'now'),
   sumread: work('sum of 5, read', (x) => x.sum(), [5], 'now'),

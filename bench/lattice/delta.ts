@@ -68,6 +68,7 @@ async function byBuckets(runtime: Runtime, rows: DeviceRows, source: number, del
     }),
   );
   const { fields, count } = await rounds(runtime, pinned, {
+    what: 'buckets of distances',
     start,
     step: ({ distance, settled, bound }: State): State => {
       // What a vertex below the bucket could pass on has been passed on.

@@ -1,5 +1,7 @@
 // Random graphs as compressed sparse rows, the same for every library.
 
+import { seededBits } from '../../src/base/seeded.ts';
+
 export interface Rows {
   readonly offsets: Int32Array;
   readonly neighbors: Int32Array;
@@ -7,13 +9,8 @@ export interface Rows {
 
 /** A symmetric graph of `vertices` with about `edges` random edges; twice drawn ones count once. */
 export function randomRows(vertices: number, edges: number, seed = 1): Rows {
-  let state = seed >>> 0;
-  const draw = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) % vertices;
-  };
+  const bits = seededBits(seed);
+  const draw = (): number => bits() % vertices;
   const [from, to] = [new Int32Array(edges), new Int32Array(edges)];
   const starts = new Int32Array(vertices + 1);
   for (let e = 0; e < edges; e++) {

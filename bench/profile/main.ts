@@ -8,28 +8,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
-import { createRuntime, type DeviceKind } from '../../src/index.ts';
+import { createRuntime } from '../../src/index.ts';
 import { type Row, show } from '../compute/report.ts';
+import { kindToMeasure, option } from '../lib/kind.ts';
 import { attaching, scopes } from './scopes.ts';
 import { streams } from './stream.ts';
 import { truth } from './truth.ts';
 
-const args = process.argv.slice(2);
-const option = (name: string): string | undefined => {
-  const i = args.indexOf(`--${name}`);
-  return i < 0 ? undefined : args[i + 1];
-};
-
-async function findKind(): Promise<DeviceKind> {
-  const asked = option('devices');
-  if (asked) return asked as DeviceKind;
-  const rt = await createRuntime({ devices: ['cuda', 'cpu'], routing: { mode: 'off' } });
-  const there = rt.devices().some((d) => d.open && d.id.startsWith('cuda'));
-  await rt.close();
-  return there ? 'cuda' : 'cpu';
-}
-
-const kind = await findKind();
+const kind = await kindToMeasure();
 const rt = await createRuntime({ devices: [kind] });
 const { name } = rt.devices()[0]!;
 console.log(`gpuforge/profile on ${name} (${cpus()[0]?.model ?? 'unknown CPU'}, load ${loadavg()[0]!.toFixed(1)})\n`);

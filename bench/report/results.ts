@@ -166,7 +166,7 @@ const deviceOf = (d: Data): string => {
 
 const looksJudged = (d: Data): boolean => list(d.rows).some((r) => 'verdict' in r && 'figures' in r);
 
-export function readResult(root: string, file: string): ResultFile {
+function readResult(root: string, file: string): ResultFile {
   const content = readFileSync(join(root, 'bench/results', file), 'utf8');
   const kind = file.split('-')[0]!.split('.')[0]!;
   const inName = /\d{4}-\d{2}-\d{2}/.exec(file)?.[0] ?? null;

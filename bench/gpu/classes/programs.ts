@@ -152,7 +152,32 @@ const moves: ClassProgram[] = [
     x.segmentSum(i!, 4096),
   ),
   program('sort of 4M i32', [below(1 << 30, 'i32', 4 << 20)], 5, (_, x) => x.sort()),
+];
+
+/** What is read of a spectrum is its power, one part of it, or what comes back. */
+const transforms: ClassProgram[] = [
   program('rfft 1024 x 4096 f32', [f(1024, 4096)], 5, (_, x) => x.rfft({ axis: 1 }).real),
+  program('rfft 4096 x 1024 f32', [f(4096, 1024)], 20, (_, x) => x.rfft().real),
+  program('rfft of 1M f32', [f(1 << 20)], 20, (_, x) => x.rfft().real),
+  program('rfft of 64k f32', [f(1 << 16)], 20, (_, x) => x.rfft().real),
+  program('rfft 1024 x 4096 f64', [of('f64', 1024, 4096)], 10, (_, x) => x.rfft().real),
+  program('rfft 4096 x 1000 f32', [f(4096, 1000)], 20, (_, x) => x.rfft().real),
+  program('rfft 4096 x 1009 f32', [f(4096, 1009)], 10, (_, x) => x.rfft().real),
+  program('fft 4096 x 1024 f32, complex', [f(4096, 1024), f(4096, 1024)], 10, (_, x, y) => x.fft({ imag: y! }).real),
+  program('fft of columns 4096 x 1024 f32', [f(4096, 1024)], 10, (_, x) => x.fft({ axis: 0 }).real),
+  program('power spectrum 4096 x 1024 f32', [f(4096, 1024)], 20, (_, x) => {
+    const { real, imag } = x.rfft();
+    return real.mul(real).add(imag.mul(imag));
+  }),
+  program('2-D fft of 2048² f32', [f(2048, 2048)], 10, (_, x) => {
+    const { real, imag } = x.fft();
+    return real.fft({ imag, axis: 0 }).real;
+  }),
+  program('convolution by fft 256 x 16384 f32', [f(256, 16384), f(16384)], 10, (_, x, h) => {
+    const [a, b] = [x.rfft(), h!.rfft()];
+    const real = a.real.mul(b.real).sub(a.imag.mul(b.imag));
+    return real.irfft({ imag: a.real.mul(b.imag).add(a.imag.mul(b.real)) });
+  }),
 ];
 
 const models: ClassProgram[] = [
@@ -193,4 +218,11 @@ const models: ClassProgram[] = [
   ),
 ];
 
-export const programs: readonly ClassProgram[] = [...rows, ...reductions, ...products, ...moves, ...models];
+export const programs: readonly ClassProgram[] = [
+  ...rows,
+  ...reductions,
+  ...products,
+  ...moves,
+  ...transforms,
+  ...models,
+];

@@ -61,7 +61,6 @@ for (const [id, [name, meaning]] of Object.entries(dials))
 // The control loop: begun anew when the rate changes.
 let rate: AbortController | null = null;
 let latencies: number[] = [];
-let missed = 0;
 element('hz').addEventListener('input', () => {
   say('hz-value', `${value('hz')} Hz`);
   rate?.abort();
@@ -73,7 +72,7 @@ async function control(): Promise<void> {
     rate = new AbortController();
     latencies = [];
     let start = 0;
-    const report = await field.loop({
+    await field.loop({
       hz,
       signal: rate.signal,
       source: () => {
@@ -86,7 +85,6 @@ async function control(): Promise<void> {
         await show(motors, 1000 / hz);
       },
     });
-    missed += report.missed;
   }
 }
 
@@ -117,7 +115,7 @@ async function show(motors: Float32Array, period: number): Promise<void> {
   const at = (q: number): string => `${sorted[Math.floor(q * (sorted.length - 1))]!.toFixed(1)} ms`;
   say('median', at(0.5));
   say('p99', at(0.99));
-  say('missed', String(missed + latencies.filter((l) => l > period).length));
+  say('missed', `${latencies.filter((l) => l > period).length} of ${latencies.length}`);
   say('cycles', String(field.cycle));
   if (!state) return;
   say('information', state.fieldInformation.toFixed(3));
