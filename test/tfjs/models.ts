@@ -280,5 +280,5 @@ export function batchOf(tf: Tf, model: Pick<Model, 'input'>, count: number, seed
 export function labelsOf(tf: Tf, count: number, classes: number, seed = 10): T {
   const next = seeded(seed);
   const labels = Int32Array.from({ length: count }, () => Math.floor(((next() + 1) / 2) * classes));
-  return tf.oneHot(tf.tensor1d(labels, 'int32'), classes).cast('float32');
+  return tf.tidy(() => tf.oneHot(tf.tensor1d(labels, 'int32'), classes).cast('float32'));
 }

@@ -388,7 +388,12 @@ describe('models', () => {
       const { tensors, bytes } = backend.report().runtime;
       held.push({ tensors, bytes });
     }
-    expect(held.slice(4)).toEqual(Array.from({ length: 8 }, () => held[3]));
+    // The collector may take what the first steps left, at any time: later ones add nothing.
+    for (const [i, now] of held.entries()) {
+      if (i < 4) continue;
+      expect(now.tensors).toBeLessThanOrEqual(held[i - 1]!.tensors);
+      expect(now.bytes).toBeLessThanOrEqual(held[i - 1]!.bytes);
+    }
     optimizer.dispose();
     tf.dispose([x, y, ...model.weights]);
   });
