@@ -16,10 +16,10 @@ const target = new URL('../src/forge/explain/evidence/table.ts', import.meta.url
 const EPOCHS = 12;
 const RATE = 0.5;
 /** Draws every weight to nothing, so that few words speak. */
-const DRAW = 0.001;
+const DRAW = 0.0003;
 const SEEN = 2;
 /** A weight that moves a typical text by less is left out. */
-const LEAST = 3;
+const LEAST = 1;
 const UNIT = 0.05;
 const LENGTH = 3;
 

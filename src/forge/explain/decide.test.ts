@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { catalogue } from './catalogue/index.ts';
-import { ANSWER, guess, weigh, wordsAround } from './decide.ts';
+import { ANSWER, chance, guess, wordsAround } from './decide.ts';
 import { sharesOf } from './evidence/evidence.ts';
 import { wordsOf } from './evidence/words.ts';
 import { explain, explainText } from './explain.ts';
@@ -49,29 +49,36 @@ describe('the table of words', () => {
 });
 
 describe('an answer', () => {
-  const even = new Map([
-    ['none', 0.5],
-    ['oom', 0.25],
-    ['xid', 0.25],
-  ]);
+  const shared = (oom: number, xid: number, none = 1 - oom - xid) =>
+    new Map([
+      ['oom', oom],
+      ['xid', xid],
+      ['none', none],
+    ]);
 
-  it('is the surer the more specific its pattern is', () => {
-    const of = (ground: 'weak' | 'family' | 'symptom' | 'phrase' | 'capture' | 'code') =>
-      weigh([{ code: 'oom', ground }], even).get('oom')!;
-    const order = (['weak', 'family', 'symptom', 'phrase', 'capture', 'code'] as const).map(of);
+  it('is no less sure the more specific its pattern is', () => {
+    const order = (['family', 'weak', 'joined', 'symptom', 'phrase', 'capture', 'code'] as const).map((ground) =>
+      chance('oom', ground, shared(0.25, 0.25)),
+    );
     expect(order).toEqual([...order].sort((a, b) => a - b));
+    expect(order[0]!).toBeLessThan(order.at(-1)!);
   });
 
   it('of a family is given where the words agree and not where they speak for another class', () => {
-    const family = [{ code: 'oom', ground: 'family' }] as const;
-    const shared = (oom: number, xid: number) =>
-      new Map([
-        ['oom', oom],
-        ['xid', xid],
-        ['none', 1 - oom - xid],
-      ]);
-    expect(weigh(family, shared(0.3, 0.1)).get('oom')).toBeGreaterThan(ANSWER);
-    expect(weigh(family, shared(0.001, 0.9)).get('oom')).toBeLessThan(ANSWER);
+    expect(chance('oom', 'family', shared(0.8, 0.01))).toBeGreaterThan(ANSWER);
+    expect(chance('oom', 'family', shared(0.001, 0.9))).toBeLessThan(ANSWER);
+  });
+
+  it('is as sure whether or not the words may be of an ordinary line', () => {
+    expect(chance('oom', 'phrase', shared(0.2, 0.1, 0.7))).toBe(chance('oom', 'phrase', shared(0.2, 0.1, 0)));
+  });
+
+  it('is a probability, whatever the words', () => {
+    for (const words of [new Map(), shared(1, 0), shared(0, 1)])
+      for (const ground of ['family', 'code'] as const) {
+        expect(chance('oom', ground, words)).toBeGreaterThan(0);
+        expect(chance('oom', ground, words)).toBeLessThan(1);
+      }
   });
 
   it('counts only the words around its line', () => {

@@ -14,7 +14,7 @@ import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean, condense, lineAt } from './clean.ts';
-import { ANSWER, type Ground, guess, weigh, wordsAround } from './decide.ts';
+import { ANSWER, chance, type Ground, guess, wordsAround } from './decide.ts';
 import { sharesOf } from './evidence/evidence.ts';
 import { Haystack } from './haystack.ts';
 import { COMPILER, NOTICE, PROGRAMMER, RECORD, TOLD } from './lines.ts';
@@ -126,10 +126,7 @@ function doubts(
   const [first] = rows;
   if (!first && text.length > MOST_GUESSED) return [];
   const words = first ? wordsAround(text, first.offset, first.ground) : [sharesOf(text)];
-  const opinions = rows.map(({ entry, ground }) => ({ code: entry.code, ground }));
-  const borneOut = ({ entry }: Found): boolean =>
-    words.some((shares) => (weigh(opinions, shares).get(entry.code) ?? 0) >= ANSWER);
-  if (first && borneOut(first)) return undefined;
+  if (first && words.some((shares) => chance(first.entry.code, first.ground, shares) >= ANSWER)) return undefined;
   const guessed = catalogue.find(({ code }) => code === guess(words[0]!));
   return [
     ...(first

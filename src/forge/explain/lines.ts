@@ -71,10 +71,14 @@ export const COMPILER = anyOf(
   /\bcannot find -l\w/,
 );
 
+/** Somebody called a program in a way that it does not know. */
+export const USAGE =
+  /\berror: (?:argument |unrecognized arguments|the following arguments are required|invalid choice|option \S+ not recognized)/;
+
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER = anyOf(
   /^\s*(?:\w+\.)*(?:Type|Key|Index|Attribute|Name|UnboundLocal|ZeroDivision|Recursion|JSONDecode|Syntax|Indentation)Error\b/,
-  /\berror: (?:argument |unrecognized arguments|the following arguments are required|invalid choice)/,
+  USAGE,
 );
 
 /** A person tells of a fault: the words around it are the story, not the program's. */

@@ -7,7 +7,7 @@
 
 import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
 import { Haystack } from './haystack.ts';
-import { COMPILER, NOTICE, RECORD, TOLD } from './lines.ts';
+import { COMPILER, NOTICE, RECORD, TOLD, USAGE } from './lines.ts';
 import { needsOf } from './needs.ts';
 import { GPU_PACKAGES } from './packages.ts';
 
@@ -22,8 +22,7 @@ const FAULT =
   /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully|\bCrashLoopBackOff\b|\bImagePullBackOff\b|\bmake(?:\[\d+\])?: \*\*\*/i;
 
 /** What git and npm say of themselves. */
-const OTHERS =
-  /^\s*(?:fatal: (?!error)|npm ERR!|remote: )|\berror: (?:argument |unrecognized arguments|the following arguments are required|invalid choice)/;
+const OTHERS = /^\s*(?:fatal: (?!error)|npm ERR!|remote: )/;
 
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =
@@ -48,7 +47,15 @@ export function secondLook(text: string): SecondLook | undefined {
   // The last fault is the one that ended the program.
   for (let i = lines.length - 1; i >= 0; i--) {
     const line = lines[i]!;
-    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line) || OTHERS.test(line) || TOLD.test(line)) continue;
+    if (
+      !FAULT.test(line) ||
+      RECORD.test(line) ||
+      NOTICE.test(line) ||
+      OTHERS.test(line) ||
+      USAGE.test(line) ||
+      TOLD.test(line)
+    )
+      continue;
     const at = offsets[i]!;
     if (PLAIN.test(line)) {
       const missing = missingInPackage(lines, i);

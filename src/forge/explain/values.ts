@@ -68,7 +68,7 @@ export function bytesOf(text: string | undefined): number | undefined {
 const CUDA_NUMBERS: readonly RegExp[] = [
   /(?<![/\\\w])CUDA(?: driver| API| initialization)* (?:error|failure)(?: in \w+)?(?: with error)?(?: code)?[ :=#(]{0,4}(\d{1,3})\b(?!\.?\d)(?! *%)/gi,
   /\b(?:cuda|cu)(?!Init err)[A-Z]\w+(?:\([^)\n]{0,60}\))? (?:returned|failed|failed with|results? in|exited with|err(?:or)?)(?: CUDA)?(?: error)?(?: code)?[ :=#(]{1,4}(\d{1,3})\b(?!\.?\d)/g,
-  /\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device|initialized)/g,
+  /\b[Ee]rror (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device|initialized|named symbol|launch failure|illegal memory access|unknown error$)/gm,
   /\[(\d{1,3})\] Call to cu[A-Z]\w+ results in/g,
   /\bCud(?:aAPI|aDriver|aRuntime)Error: \[(\d{1,3})\]/g,
   /\bCUresult(?: error)?[ :=(]{1,3}(?:result ?= ?)?(\d{1,3})\b/g,

@@ -1,5 +1,6 @@
 // Faults of compilers: nvcc, the host compiler, ptxas and Triton.
 
+import { USAGE } from '../lines.ts';
 import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { asRoot, reinstall, run, say } from '../steps.ts';
@@ -302,7 +303,9 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(
         /too old to be supported by the triton GPU compiler|Device capability (?<cc>[\d.]+) too old for [Tt]riton|Triton only supports devices of CUDA Capability/i,
       ),
+      capture(/cannot import name '(?<name>\w+)' from 'triton[\w.]*'/),
     ],
+    explains: ['framework-version'],
     cause: ({ got }) =>
       got.cuda
         ? `This Triton was made before CUDA ${got.cuda}.`
@@ -375,6 +378,7 @@ export const buildClasses: readonly ErrorClass[] = [
         /ninja: error: |nvlink (?:error|fatal)|undefined reference to [`'](?:cuda|cublas|cudnn|__cuda|nccl|hip)\w*/,
       ),
     ],
+    unless: USAGE,
     cause: ({ got, line }) =>
       line.includes('CMake Error')
         ? 'CMake stopped before anything was compiled; the lines below its name say what it lacks.'

@@ -106,7 +106,7 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(/Could not find any (?:nv|NVIDIA|rocm|ROCm) (?:files|libraries) on this host/),
       phrase(/dxcore initialization failed|WSL environment detected but no adapters were found/i),
       capture(
-        /failed to (?:initialize|create) (?:NVML|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
+        /failed to (?:initialize|create) (?:NVML(?!: Unknown Error)|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
         /container|docker|runc/i,
       ),
       symptom(/(?:OCI runtime create failed|failed to create (?:shim )?task)[^\n]*(?:nvidia|libcuda)[^\n]*/i),
@@ -225,6 +225,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /(?:\/run\/nvidia\/driver|nvidia-driver-daemonset|gpu-operator)[^\n]*(?:no such file|failed|error|not found|CrashLoop)|error mounting \S*(?:nvidia|libcuda)\S*/i,
       ),
     ],
+    explains: ['docker-nvidia-cli', 'driver-missing'],
     cause: ({ got }) =>
       `No node offers ${got.resource ?? 'the GPU'}: the device plugin does not run there, or all GPUs are taken.`,
     fix: () => [

@@ -260,6 +260,7 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(
         /CUDA driver is a stub library|You should always run with libnvidia-ml\.so that is installed with your NVIDIA/i,
       ),
+      phrase(/\b(?:[Mm]apped|[Ll]oaded|[Uu]sing)\b[^\n]{0,40}\blibcuda\.so[^\n]*\s[^\n]*\/stubs\/libcuda\.so/),
     ],
     cuda: [34],
     cause: () => 'The program found a library of the folder stubs, which is there for linking only.',

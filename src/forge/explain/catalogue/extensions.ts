@@ -221,6 +221,9 @@ export const extensionClasses: readonly ErrorClass[] = [
         /(?:FP8|fp8|NVFP4|MXFP4)[^\n]{0,60}(?:only supported on|requires|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices)|torch\._scaled_mm is only supported on CUDA devices/i,
       ),
       phrase(
+        /\b(?:GPU|device|hardware)\b[^\n]{0,20} do(?:es)?(?: not|n't) support (?:int8|int4|fp8|fp4|8-bit|4-bit)\b/i,
+      ),
+      phrase(
         /do(?:es)? not support efficient (?:float16|int8|bfloat16) computation|Requested \w+ compute type, but the target device/i,
       ),
     ],

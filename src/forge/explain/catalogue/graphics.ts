@@ -170,7 +170,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,
       ),
       capture(
-        /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
+        /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|Cannot read property '(?:requestDevice|requestAdapter)' of|\b(?:adapter|gpu) is null\b|null is not an object \(evaluating '[^'\n]*request(?:Device|Adapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
       ),
       phrase(
         /Unable to (?:instantiate|create) a (?:GPU)?Device\b|RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i,

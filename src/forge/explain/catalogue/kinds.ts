@@ -79,7 +79,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(/CompileException: (?<what>`?(?:nvcc|hipcc)`? command returns non-zero exit status)/),
       capture(/CompileException: (?<what>[^\n]*(?:warning #|catastrophic error)[^\n]*)/i),
       capture(/NVRTC_ERROR_COMPILATION|nvrtc: error: (?<what>[^\n]+)|hiprtc[^\n]*(?:error|failed)/i),
-      capture(/clBuildProgram failed|CL_BUILD_PROGRAM_FAILURE|(?<!PI_ERROR_)\bBUILD_PROGRAM_FAILURE/),
+      capture(/clBuildProgram failed: BUILD_PROGRAM_FAILURE|pyopencl[^\n]*BUILD_PROGRAM_FAILURE/),
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/\d+ errors? detected in the compilation of "(?<file>[^"\n./\\]+)"/),
       phrase(/failed to legalize operation '(?:tt|ttg|nvgpu|gpu|llvm)\.\w+'/),

@@ -9,7 +9,7 @@ import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
 const LIBRARY =
   /(?<library>lib(?:cudart|cublas(?:Lt)?|nvrtc(?:-builtins)?|cusparse(?:Lt)?|cusolver(?:Mg)?|cufft|curand|cupti|nvJitLink|nvToolsExt|nccl|nvshmem\w*|nvinfer\w*|cufile|npp\w+)[-\w]*\.so[.\d]*|(?:cudart|cublas(?:Lt)?|nvrtc(?:-builtins)?|cusparse|cusolver|cufft|curand|cupti|nvJitLink)64_\w+\.dll)/;
 const GONE =
-  /['"]?(?::| is| was)?[^\n]{0,40}?(?:cannot open shared object file|not found|could not be (?:found|loaded)|No such file|missing)/;
+  /['"]?(?::| is| was)?[^\n]{0,40}?(?:cannot open shared object file|not found|could not be (?:found|loaded)|No such file|missing|file too short|invalid ELF header|cannot read file data)/;
 
 /** ONNX Runtime for JavaScript speaks of backends where the others speak of providers. */
 const IN_BROWSER = /backend (?:not )?found|execution provider: JS|^JS execution provider/i;

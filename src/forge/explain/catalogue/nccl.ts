@@ -150,6 +150,7 @@ export const ncclClasses: readonly ErrorClass[] = [
         /Distributed package doesn't have NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
       ),
     ],
+    explains: ['nccl-network', 'nccl'],
     cause: () => 'NCCL exists on Linux only, and CPU builds do not hold it.',
     fix: (context) => [
       context.os === 'windows' || context.os === 'macos'

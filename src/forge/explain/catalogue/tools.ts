@@ -58,7 +58,7 @@ export const toolClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/\bProgram build failure\b/),
       code(
-        /\bCL_(?:OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
+        /\bCL_(?:BUILD_PROGRAM_FAILURE|OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
       ),
       capture(
         /\bcl(?:Enqueue|Create|Build|Set|Finish|Wait|Get)\w+(?:\(\))?[^\n]{0,20}(?:failed|returned|error)[^\n]{0,30}?(?<number>-\d+|[A-Z][A-Z_]{4,})/,
@@ -67,7 +67,7 @@ export const toolClasses: readonly ErrorClass[] = [
         /Enqueue\w*NDRange\w*[^\n]{0,20}(?:error|failed|OutOfResources)|enqueue ndrange error|OpenCL (?:error|exception)/i,
       ),
     ],
-    unless: /PLATFORM_NOT_FOUND|DEVICE_NOT_FOUND|BUILD_PROGRAM_FAILURE|\b[Mm]odule (?:name|path):/,
+    unless: /PLATFORM_NOT_FOUND|DEVICE_NOT_FOUND|PI_ERROR_|clBuildProgram failed: BUILD|\b[Mm]odule (?:name|path):/,
     cause: ({ got }) =>
       `The driver refused the call${got.number ? ` (${got.number})` : ''}. -5 is out of resources: a work group needs more registers or local memory than the GPU has; -4 is memory that could not be had; -54 a work group that is too large.`,
     fix: () => [
@@ -83,6 +83,7 @@ export const toolClasses: readonly ErrorClass[] = [
     patterns: [
       capture(new RegExp(`requires (?<module>${STACK}) version[^\\n]{0,40}but found`, 'i')),
       capture(new RegExp(`module '(?<module>(?:${STACK})(?:\\.[\\w.]+)?)' has no attribute '(?<name>\\w+)'`)),
+      capture(new RegExp(`'(?<module>(?:${STACK})(?:_bindings)?\\.[\\w.]+)' object has no attribute '(?<name>\\w+)'`)),
       capture(
         new RegExp(
           `cannot import name '(?<name>\\w+)' from (?:partially initialized module )?'(?<module>(?:${STACK})(?:\\.[\\w.]+)?)'`,

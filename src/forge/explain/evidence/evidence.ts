@@ -17,7 +17,8 @@ interface Row {
 interface Model {
   readonly classes: readonly string[];
   readonly start: readonly number[];
-  readonly rows: ReadonlyMap<string, Row>;
+  /** By word: its row as it is written in the table, or read. */
+  readonly rows: Map<string, string | Row>;
 }
 
 /** Weights are whole numbers of this part. */
@@ -27,21 +28,27 @@ export const LENGTH = 3;
 
 let read: Model | undefined;
 
-/** The table, read when first asked for. */
+/** The table, taken apart when first asked for. */
 function model(): Model {
   if (read) return read;
   const [classes = '', start = '', ...lines] = TABLE.split('\n');
-  const rows = new Map<string, Row>();
-  for (const line of lines) {
-    const [word = '', rarity = '', ...pairs] = line.split('|');
-    const speaks = pairs.map((pair) => {
-      const [at = '', weight = ''] = pair.split(':');
-      return [Number.parseInt(at, 36), Number(weight) * UNIT] as const;
-    });
-    rows.set(word, { rarity: Number(rarity) / 10, speaks });
-  }
+  const rows = new Map(lines.map((line): [string, string] => [line.slice(0, line.indexOf('|')), line]));
   read = { classes: classes.split(' '), start: start.split(' ').map((weight) => Number(weight) * UNIT), rows };
   return read;
+}
+
+/** The row of a word; a text has few of them, so each is read when a text has it for the first time. */
+function rowOf(rows: Model['rows'], word: string): Row | undefined {
+  const known = rows.get(word);
+  if (typeof known !== 'string') return known;
+  const [, rarity = '', ...pairs] = known.split('|');
+  const speaks = pairs.map((pair) => {
+    const [at = '', weight = ''] = pair.split(':');
+    return [Number.parseInt(at, 36), Number(weight) * UNIT] as const;
+  });
+  const row = { rarity: Number(rarity) / 10, speaks };
+  rows.set(word, row);
+  return row;
 }
 
 /** The share of each class in cleaned text. */
@@ -50,7 +57,7 @@ export function sharesOf(text: string): Shares {
   const known: { readonly row: Row; readonly weight: number }[] = [];
   let square = 0;
   for (const [word, much] of wordsOf(text)) {
-    const row = rows.get(word);
+    const row = rowOf(rows, word);
     if (!row) continue;
     const weight = much * row.rarity;
     known.push({ row, weight });
