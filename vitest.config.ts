@@ -12,12 +12,12 @@ Object.assign(process.env, softwareGpu().dawn);
 /** Folders whose files share a process, so that what they import is loaded once: what they leave behind, the next one sees. */
 const shared =
   /^(src\/(base|batch|compute|devices|forge|governor|graph|io|kernel|profile|runtime)|test\/(calls|cases|core|fuzz|governor|lattice|math))\//;
-/** Some of them steer or measure the clock, memory or other things that a process has only once, or start processes: nobody else may be there. */
+/** Some of them steer or measure the clock, memory, the collector or other things that a process has only once, or start processes: nobody else may be there. */
 const steering = new Set(
   [
     'src/base/platform',
     'src/devices/cpu/host',
-    ...['marks', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
+    ...['marks', 'modules', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
     'src/forge/explain/command',
     'src/governor/memory/monitor',
     'src/governor/routing/router',
@@ -61,7 +61,6 @@ const longest = [
   'src/devices/cpu/render/elementwise',
   'src/devices/cuda/routines/fourier/fourier',
   'test/lattice/device-work',
-  'src/devices/cuda/modules',
   'src/compute/recovery',
   'src/devices/cpu/routines/sort/select',
   'test/lattice/programs',
