@@ -4,7 +4,8 @@
 
 import { checkMethods } from '../base/signatures.ts';
 import { aborted } from '../index.ts';
-import { chunkIdOf, chunkText, jobChanged, retryOfCancelled } from './chunk-id.ts';
+import { chunkIdOf, chunkText, fewer, jobChanged, retryOfCancelled } from './chunk-id.ts';
+import { sent } from './json.ts';
 import { batchKinds, jobSignatures } from './signatures.ts';
 import { mostTimes, straggleMs } from './stragglers.ts';
 import type {
@@ -46,6 +47,8 @@ export class LocalJob implements JobHandle {
   /** Chunks that failed, and wait for their next attempt. */
   readonly #pausing = new Set<number>();
   #stop = new AbortController();
+  /** What stops the chunks of it that a worker runs. */
+  #stops = new WeakMap<object, AbortController>();
   readonly #requeue: (list: readonly Waiting[]) => void;
   readonly #forget: () => void;
   #total: number | null = null;
@@ -68,6 +71,16 @@ export class LocalJob implements JobHandle {
     return this.#stop.signal.aborted;
   }
 
+  /** Told when it is cancelled. */
+  get stopped(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Throws if it had more chunks before. */
+  checkCount(count: number): void {
+    if ((this.#total ?? 0) > count) throw jobChanged(this.id, fewer(this.#total!, count));
+  }
+
   /** False for a chunk that was submitted before; throws if another one was. */
   async accepts(chunk: ChunkDescriptor): Promise<boolean> {
     const { index } = chunk;
@@ -85,6 +98,7 @@ export class LocalJob implements JobHandle {
   resume(): void {
     if (!this.cancelled) return;
     this.#stop = new AbortController();
+    this.#stops = new WeakMap();
     const running = new Set([...this.#running].map((r) => r.waiting.chunk.index));
     for (const index of [...this.#accepted.keys()])
       if (![this.#results, this.#dead, running, this.#pausing].some((there) => there.has(index)))
@@ -125,11 +139,17 @@ export class LocalJob implements JobHandle {
   began(waiting: Waiting, by: object): Run {
     // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
     const { stragglers, timeoutMs } = this.descriptor;
-    const stop = stragglers === undefined && timeoutMs === undefined ? this.#stop : new AbortController();
-    const run = { waiting, by, start: performance.now(), stop };
+    const apart = stragglers !== undefined || timeoutMs !== undefined;
+    const run = { waiting, by, start: performance.now(), stop: apart ? new AbortController() : this.#stopOf(by) };
     this.#running.add(run);
     if (this.cancelled) run.stop.abort();
     return run;
+  }
+
+  #stopOf(by: object): AbortController {
+    let stop = this.#stops.get(by);
+    if (!stop) this.#stops.set(by, (stop = new AbortController()));
+    return stop;
   }
 
   /** A run has failed; whether that does not matter, since its chunk is done or runs elsewhere. */
@@ -150,10 +170,10 @@ export class LocalJob implements JobHandle {
       this.#duplicates++;
       return false;
     }
-    this.#results.set(index, result);
+    this.#results.set(index, { value: sent(result.value), outputs: result.outputs });
     this.#times.push(performance.now() - run.start);
     if (this.#times.length > mostTimes) this.#times.shift();
-    for (const other of this.#runsOf(run)) if (other.stop !== this.#stop) other.stop.abort();
+    if (this.descriptor.stragglers !== undefined) for (const other of this.#runsOf(run)) other.stop.abort();
     this.#tell();
     return true;
   }

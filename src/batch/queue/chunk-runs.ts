@@ -29,8 +29,12 @@ interface Run {
   readonly apart: boolean;
 }
 
-/** A chunk was told to stop, since its job was cancelled. */
-class JobCancelled extends Error {}
+/** A chunk was told to stop, for no fault of its own. */
+class ToldToStop extends Error {}
+/** Its job was cancelled. */
+class JobCancelled extends ToldToStop {}
+/** Its worker closes. */
+class WorkerCloses extends ToldToStop {}
 
 /** An attempt at a chunk. */
 interface Attempt {
@@ -93,7 +97,7 @@ export class ChunkRuns {
   close(): void {
     this.#unheard();
     this.#stop.abort();
-    for (const { stop } of this.#running) stop.abort();
+    for (const { stop } of this.#running) stop.abort(new WorkerCloses());
   }
 
   /** What is known of open jobs now. */
@@ -126,6 +130,10 @@ export class ChunkRuns {
     try {
       await this.#inTurn(what, ahead);
     } catch (error) {
+      if (error instanceof WorkerCloses) {
+        await job.moveToWait(token);
+        throw new WaitingError();
+      }
       if (!(error instanceof PassedOn)) throw error;
       await job.updateData({ ...load, past: { ...past, refused: error.refused } });
       await job.moveToDelayed(Date.now() + passMs, token);
@@ -151,6 +159,7 @@ export class ChunkRuns {
       const first = { chunk, id: idOf(chunk), attempt: 1, attempts, repeated: false, needs, refused: [] };
       return this.#inTurn(first, ahead).catch((error: unknown) => {
         if (isFinal(error)) return undefined;
+        if (error instanceof WorkerCloses) return back([chunk]);
         return add([alone(chunk, attempts, error instanceof PassedOn ? { refused: error.refused } : { tried: 1 })]);
       });
     };
@@ -189,11 +198,13 @@ export class ChunkRuns {
         // Submitted again meanwhile, the job goes on: nobody else has the chunk.
         return (await this.#jobs.ask(chunk.jobId)).cancelled ? undefined : this.#run(what, ended);
       }
-      // It was told to stop, since it was done elsewhere.
+      // It was told to stop, since it was done elsewhere, or what it did came too late.
       if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) {
         this.#stats.duplicates++;
         return;
       }
+      // For another worker, and no failure.
+      if (error instanceof WorkerCloses) throw error;
       if (error instanceof NotHere) {
         const refused = [...new Set([...what.refused, this.#id])];
         if (await hasOther(this.#queue, what.needs, refused)) throw new PassedOn(refused);
@@ -231,7 +242,7 @@ export class ChunkRuns {
       else this.#stats.duplicates++;
     } catch (error) {
       const { reason } = run.stop.signal;
-      throw reason instanceof JobCancelled ? reason : error;
+      throw reason instanceof ToldToStop ? reason : error;
     } finally {
       this.#running.delete(run);
     }
