@@ -7,6 +7,7 @@ import { aborted } from '../index.ts';
 import { chunkIdOf, chunkText, fewer, jobChanged, retryOfCancelled } from './chunk-id.ts';
 import { sent } from './json.ts';
 import { batchKinds, jobSignatures } from './signatures.ts';
+import { Stop } from './stop.ts';
 import { mostTimes, straggleMs } from './stragglers.ts';
 import type {
   ChunkDescriptor,
@@ -31,7 +32,7 @@ export interface Run {
   readonly waiting: Waiting;
   readonly by: object;
   readonly start: number;
-  readonly stop: AbortController;
+  readonly stop: Stop;
 }
 
 export class LocalJob implements JobHandle {
@@ -47,8 +48,6 @@ export class LocalJob implements JobHandle {
   /** Chunks that failed, and wait for their next attempt. */
   readonly #pausing = new Set<number>();
   #stop = new AbortController();
-  /** What stops the chunks of it that a worker runs. */
-  #stops = new WeakMap<object, AbortController>();
   readonly #requeue: (list: readonly Waiting[]) => void;
   readonly #forget: () => void;
   #total: number | null = null;
@@ -98,7 +97,6 @@ export class LocalJob implements JobHandle {
   resume(): void {
     if (!this.cancelled) return;
     this.#stop = new AbortController();
-    this.#stops = new WeakMap();
     const running = new Set([...this.#running].map((r) => r.waiting.chunk.index));
     for (const index of [...this.#accepted.keys()])
       if (![this.#results, this.#dead, running, this.#pausing].some((there) => there.has(index)))
@@ -137,19 +135,10 @@ export class LocalJob implements JobHandle {
   }
 
   began(waiting: Waiting, by: object): Run {
-    // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
-    const { stragglers, timeoutMs } = this.descriptor;
-    const apart = stragglers !== undefined || timeoutMs !== undefined;
-    const run = { waiting, by, start: performance.now(), stop: apart ? new AbortController() : this.#stopOf(by) };
+    const run = { waiting, by, start: performance.now(), stop: new Stop() };
     this.#running.add(run);
     if (this.cancelled) run.stop.abort();
     return run;
-  }
-
-  #stopOf(by: object): AbortController {
-    let stop = this.#stops.get(by);
-    if (!stop) this.#stops.set(by, (stop = new AbortController()));
-    return stop;
   }
 
   /** A run has failed; whether that does not matter, since its chunk is done or runs elsewhere. */
@@ -173,7 +162,7 @@ export class LocalJob implements JobHandle {
     this.#results.set(index, { value: sent(result.value), outputs: result.outputs });
     this.#times.push(performance.now() - run.start);
     if (this.#times.length > mostTimes) this.#times.shift();
-    if (this.descriptor.stragglers !== undefined) for (const other of this.#runsOf(run)) other.stop.abort();
+    for (const other of this.#runsOf(run)) other.stop.abort();
     this.#tell();
     return true;
   }

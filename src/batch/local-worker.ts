@@ -80,7 +80,13 @@ export class LocalWorker implements WorkerHandle {
     try {
       // A handler may change what it is given; the next attempt gets it as it was.
       const given = { ...chunk, params: sent(chunk.params) };
-      const work = this.#handler(given, { chunkId, attempt, signal: run.stop.signal });
+      const work = this.#handler(given, {
+        chunkId,
+        attempt,
+        get signal() {
+          return run.stop.signal;
+        },
+      });
       const result = await resultWithin(
         job.descriptor.timeoutMs,
         run.stop,
@@ -94,7 +100,7 @@ export class LocalWorker implements WorkerHandle {
         this.#stats.duplicates++;
         return;
       }
-      if (run.stop.signal.aborted && !(error instanceof ChunkOverdue)) {
+      if (run.stop.stopped && !(error instanceof ChunkOverdue)) {
         // Its job was cancelled, or this worker closes. If the job goes on, somebody else is to have the chunk.
         if (!job.cancelled) this.#supply.back(waiting);
         return;

@@ -162,6 +162,19 @@ describe.each(transportsOn(redis))('on the %s transport', (kind, open) => {
     }
   });
 
+  test('each chunk has a signal of its own: whoever listens to it need not stop', async (transport) => {
+    const signals = new Set<AbortSignal>();
+    const ops: WireOps = {
+      listens: ({ signal }) => {
+        signals.add(signal);
+        return { value: signal.aborted };
+      },
+    };
+    await transport.worker(handlerOf({ ops }), cpu);
+    expect(await outcomes(await transport.submit({ op: 'listens' }, params(1, 2, 3)))).toEqual([false, false, false]);
+    expect(signals.size).toBe(3);
+  });
+
   test('of two who retry at once only one does so with each chunk', async (transport) => {
     let fails = true;
     let runs = 0;

@@ -2,6 +2,7 @@
 
 import { letterOf } from '../chunk-failures.ts';
 import { resultWithin } from '../chunk-time.ts';
+import { Stop } from '../stop.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
@@ -24,8 +25,8 @@ export type BullJob = import('bullmq').Job;
 /** A chunk that is run. */
 interface Run {
   readonly chunk: ChunkDescriptor;
-  readonly stop: AbortController;
-  /** No other chunk is stopped with it. */
+  readonly stop: Stop;
+  /** It may be done elsewhere, or take too long. */
   readonly apart: boolean;
 }
 
@@ -227,13 +228,17 @@ export class ChunkRuns {
     ended: (ms: number) => void,
   ): Promise<void> {
     const { stragglers, timeoutMs } = await this.#jobs.get(chunk.jobId);
-    // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
-    const apart = stragglers !== null || timeoutMs !== undefined;
-    const run = { chunk, stop: apart ? new AbortController() : this.#jobs.stopOf(chunk.jobId), apart };
+    const run = { chunk, stop: new Stop(), apart: stragglers !== null || timeoutMs !== undefined };
     this.#running.add(run);
     const start = performance.now();
     try {
-      const work = this.#handler(chunk, { chunkId: id, attempt, signal: run.stop.signal });
+      const work = this.#handler(chunk, {
+        chunkId: id,
+        attempt,
+        get signal() {
+          return run.stop.signal;
+        },
+      });
       const at = { chunk, chunkId: id, attempt, worker: this.#id };
       const result = await resultWithin(timeoutMs, run.stop, at, work);
       const ms = performance.now() - start;
@@ -241,7 +246,7 @@ export class ChunkRuns {
       if (await this.#commit(chunk, id, result, stragglers === null ? null : ms)) this.#stats.done++;
       else this.#stats.duplicates++;
     } catch (error) {
-      const { reason } = run.stop.signal;
+      const { reason } = run.stop;
       throw reason instanceof ToldToStop ? reason : error;
     } finally {
       this.#running.delete(run);
