@@ -11,7 +11,7 @@ Object.assign(process.env, softwareGpu().dawn);
 
 /** Folders whose files share a process, so that what they import is loaded once: what they leave behind, the next one sees. */
 const shared =
-  /^(src\/(base|batch|compute|devices|forge|governor|graph|io|kernel|profile|runtime)|test\/(calls|cases|core|fuzz|governor|lattice|math))\//;
+  /^(src\/(base|batch|compute|devices|forge|governor|graph|io|kernel|profile|runtime)|test\/(calls|cases|core|field|fuzz|governor|lattice|math))\//;
 /** Some of them steer or measure the clock, memory, the collector or other things that a process has only once, or start processes: nobody else may be there. */
 const steering = new Set(
   [
@@ -22,6 +22,7 @@ const steering = new Set(
     'src/governor/memory/monitor',
     'src/governor/routing/router',
     ...['bounded', 'host-cost', 'lifetime', 'planning', 'turns'].map((name) => `test/core/${name}`),
+    ...['page', 'wire'].map((name) => `test/field/${name}`),
   ].map((path) => `${path}.test.ts`),
 );
 const root = fileURLToPath(new URL('.', import.meta.url));
