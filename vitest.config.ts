@@ -9,15 +9,20 @@ import { within } from './test/support/time.ts';
 // Workers inherit this: the dynamic linker reads LD_LIBRARY_PATH when a process starts, and never again.
 Object.assign(process.env, softwareGpu().dawn);
 
-/** Where small pieces are that keep no state: their files share a process, so that what they import is loaded once. */
-const small = /^(src\/(base|devices|forge|graph|io|kernel)|test\/(calls|cases|lattice|math))\//;
-/** Some of them steer or measure the clock, memory or other things that a process has only once, or start processes: nobody else may be there. */
+/** Folders whose files share a process, so that what they import is loaded once: what they leave behind, the next one sees. */
+const shared =
+  /^(src\/(base|batch|compute|devices|forge|governor|graph|io|kernel|profile|runtime)|test\/(calls|cases|core|field|fuzz|governor|lattice|math))\//;
+/** Some of them steer or measure the clock, memory, the collector or other things that a process has only once, or start processes: nobody else may be there. */
 const steering = new Set(
   [
     'src/base/platform',
     'src/devices/cpu/host',
-    ...['marks', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
+    ...['marks', 'modules', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
     'src/forge/explain/command',
+    'src/governor/memory/monitor',
+    'src/governor/routing/router',
+    ...['bounded', 'host-cost', 'lifetime', 'planning', 'turns'].map((name) => `test/core/${name}`),
+    ...['page', 'wire'].map((name) => `test/field/${name}`),
   ].map((path) => `${path}.test.ts`),
 );
 const root = fileURLToPath(new URL('.', import.meta.url));
@@ -26,25 +31,40 @@ const sharing = ['src', 'test']
     readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }).map((f) => `${folder}/${f}`),
   )
   .map((path) => path.replaceAll('\\', '/'))
-  .filter((path) => path.endsWith('.test.ts') && small.test(path) && !steering.has(path));
+  .filter((path) => path.endsWith('.test.ts') && shared.test(path) && !steering.has(path));
 
 /** The files that take longest, the longest first: one that began last would be waited for alone. */
 const longest = [
   'test/webgpu/device',
   'test/studio/page',
-  'test/cases/cases',
   'test/recovery/sweep',
   'test/tfjs/conformance',
-  'src/devices/cuda/routines/routines',
-  'test/fuzz/fuzz',
+  'test/core/planning',
   'test/webgpu/on-chip',
-  'test/webgpu/browser',
-  'src/devices/cuda/routines/plans',
-  'src/devices/cuda/ptx/ptxas',
+  'test/package/bundlers',
+  'test/package/runtimes',
+  'test/browser/suite',
+  'test/field/hard',
   'test/browser/lattice-page',
-  'test/lattice/catalytic',
-  'test/tfjs/models',
+  'test/cases/cases',
+  'src/devices/cuda/routines/routines',
   'src/forge/explain/explain',
+  'test/calls/calls',
+  'test/calls/odd',
+  'test/lattice/overlap',
+  'src/devices/cuda/routines/plans',
+  'test/fuzz/fuzz',
+  'src/devices/cpu/routines/routines',
+  'src/devices/cpu/pool/pool',
+  'test/lattice/catalytic',
+  'src/devices/cuda/ptx/reduce/spread',
+  'test/lattice/promises',
+  'src/devices/cpu/render/elementwise',
+  'src/devices/cuda/routines/fourier/fourier',
+  'test/lattice/device-work',
+  'src/compute/recovery',
+  'src/devices/cpu/routines/sort/select',
+  'test/lattice/programs',
 ].map((path) => fileURLToPath(new URL(`${path}.test.ts`, import.meta.url)));
 
 class LongestFirst extends BaseSequencer {
@@ -72,7 +92,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/support/built.mjs',
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than CI has cores: for about a quarter of their time tests wait for timers, processes and browsers.
+    maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: within(1000) } },

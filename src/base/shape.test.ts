@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import fc from '../../test/support/properties.ts';
 import { ShapeError } from '../errors.ts';
-import { broadcast, checkShape, normalizeAxes, normalizeAxis, sameShape, show, sizeOf, stridesOf } from './shape.ts';
+import {
+  axesInOrder,
+  broadcast,
+  checkShape,
+  normalizeAxes,
+  normalizeAxis,
+  sameShape,
+  show,
+  sizeOf,
+  stridesOf,
+} from './shape.ts';
 
 /** The error a call throws, which must be a ShapeError. */
 function shapeError(run: () => unknown): ShapeError {
@@ -104,6 +114,11 @@ describe('axes', () => {
     expect(normalizeAxes(-1, 3, 'sum')).toEqual([2]);
     expect(normalizeAxes([2, 0], 3, 'sum')).toEqual([0, 2]);
     expect(normalizeAxes([], 3, 'sum')).toEqual([]);
+  });
+
+  it('keep their order where another list goes with them', () => {
+    expect(axesInOrder([2, -3], 3, 'windows')).toEqual([2, 0]);
+    expect(shapeError(() => axesInOrder([2, 0, -1], 3, 'windows')).message).toContain('axis 2 is named twice');
   });
 
   it('may be named once only', () => {

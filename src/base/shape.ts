@@ -117,17 +117,18 @@ export function normalizeAxis(axis: number, rank: number, where: string): number
 export function normalizeAxes(axes: number | readonly number[] | undefined, rank: number, where: string): number[] {
   if (axes === undefined) return Array.from({ length: rank }, (_, i) => i);
   if (typeof axes === 'number') return [normalizeAxis(axes, rank, where)];
+  return axesInOrder(axes, rank, where).sort((a, b) => a - b);
+}
+
+/** Normalised, distinct axes in the order given: for lists that go with another one, entry by entry. */
+export function axesInOrder(axes: readonly number[], rank: number, where: string): number[] {
   const list = axes.map((a) => normalizeAxis(a, rank, where));
-  list.sort((a, b) => a - b);
-  for (let i = 1; i < list.length; i++) {
-    if (list[i] === list[i - 1]) {
-      throw new ShapeError({
-        code: 'BAD_AXIS',
-        message: `${where}: axis ${list[i]} is named twice`,
-        fix: 'Name each axis once; -1 and rank-1 are the same axis.',
-        where,
-      });
-    }
-  }
-  return list;
+  const again = list.find((a, i) => list.indexOf(a) !== i);
+  if (again === undefined) return list;
+  throw new ShapeError({
+    code: 'BAD_AXIS',
+    message: `${where}: axis ${again} is named twice`,
+    fix: 'Name each axis once; -1 and rank-1 are the same axis.',
+    where,
+  });
 }

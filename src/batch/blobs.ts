@@ -8,6 +8,7 @@ import { importNode, isNode } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
 import { byteSize, type DType } from '../index.ts';
 import { sha256 } from './chunk-id.ts';
+import { badArgument } from './failures.ts';
 import { isS3, readS3, writeS3 } from './s3.ts';
 import { arraySignature, batchKinds, blobSignature } from './signatures.ts';
 import { answerMs, type BlobRef, PermanentFailure } from './transport.ts';
@@ -115,6 +116,13 @@ export const writeBlob = checked(
   'writeBlob',
   `async folder:text data:${arraySignature}`,
   async (folder: string, data: HostTensor): Promise<BlobRef> => {
+    const expected = tensorBytes(data);
+    if (data.bytes.length !== expected)
+      throw badArgument(
+        'writeBlob',
+        `there are ${data.bytes.length} bytes, and ${data.dtype} [${data.shape.join(', ')}] has ${expected}`,
+        'Give the bytes of the whole tensor, as tensor.bytes() does.',
+      );
     const hash = await sha256(data.bytes);
     const about = { sha256: hash, dtype: data.dtype, shape: data.shape };
     if (isS3(folder)) {

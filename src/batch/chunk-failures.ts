@@ -30,8 +30,10 @@ export interface FailedItem {
   readonly results: readonly unknown[] | undefined;
 }
 
-/** What helps when an item fails by itself. */
+/** What helps when an item fails by itself, where the others may go on without it. */
 export const ownError = "The cause is the operation's own error. onError: 'collect' goes on with the other items.";
+/** And where they may not: lists. */
+const itemsOwn = 'The cause is the error of this item alone: mend it, or leave it out.';
 /** What helps when something took longer than it may. */
 export const tooSlow = 'Give it more time (timeoutMs), or see why it takes so long.';
 
@@ -60,7 +62,7 @@ export function itemFailed(error: unknown, item: FailedItem): BatchOperationErro
     where: operation,
     device: known?.device,
     attempts: known?.attempts,
-    fix: overdue ? tooSlow : (known?.fix ?? ownError),
+    fix: overdue ? tooSlow : (known?.fix ?? (item.results ? ownError : itemsOwn)),
     index,
     completed,
     batch: { first: index, size: 1 },

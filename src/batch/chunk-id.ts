@@ -1,9 +1,9 @@
 // What makes a chunk the same as another: job, place, operation, parameters, inputs, code. And which queues a worker serves.
 
 import { checked } from '../base/signatures.ts';
-import { ArgumentError } from '../index.ts';
+import { ArgumentError, dtypes } from '../index.ts';
 import { badArgument, badOption } from './failures.ts';
-import { wired } from './json.ts';
+import { sent, wired } from './json.ts';
 import { kindOf } from './lists.ts';
 import { batchKinds } from './signatures.ts';
 import {
@@ -55,7 +55,7 @@ export function describe(
     index,
     op: job.op,
     codeVersion: job.codeVersion ?? '',
-    inputs: input.inputs ?? [],
+    inputs: (input.inputs?.length ?? 0) > 0 ? sent(input.inputs!) : [],
     params: input.params ?? null,
     bytes: input.bytes ?? 0,
   };
@@ -69,13 +69,17 @@ export function describe(
   const text = JSON.stringify(chunk);
   // Most letters are one byte: only what could be too long is counted.
   const size = text.length > mostDescriptorBytes / 3 ? encoder.encode(text).length : text.length;
-  if (size <= mostDescriptorBytes) return chunk;
+  // A source may give the same object again and again, and change it in between.
+  if (size <= mostDescriptorBytes)
+    return isObject(chunk.params) ? { ...chunk, params: JSON.parse(params.text) } : chunk;
   throw badArgument(
     'submit',
     `chunk ${index} is described in ${size} bytes, more than ${mostDescriptorBytes}`,
     'Put data into files and give references to them as inputs.',
   );
 }
+
+const isObject = (v: unknown): boolean => typeof v === 'object' && v !== null;
 
 /** What chunks come from; throws if nothing can come from it. */
 export function checkSource(chunks: unknown): void {
@@ -98,20 +102,39 @@ function checkInput(index: number, input: ChunkInput): void {
   for (const key of Object.keys(input))
     if (!inputKeys.has(key)) throw badArgument('submit', `chunk ${index} has '${key}', which no chunk has`, fix);
   const { inputs = [] } = input;
-  if (!Array.isArray(inputs) || !inputs.every(isReference))
+  if (!Array.isArray(inputs) || !inputs.every((ref) => typeof ref === 'object' && ref !== null))
     throw badArgument(
       'submit',
       `the inputs of chunk ${index} are not references to data`,
       'Give what writeBlob() returned: { uri, sha256, dtype, shape }.',
     );
+  for (const [i, ref] of inputs.entries()) {
+    const wrong = wrongIn(ref as Readonly<Record<string, unknown>>);
+    if (wrong !== undefined)
+      throw badArgument(
+        'submit',
+        `input ${i} of chunk ${index} is no reference to data: ${wrong} is ${JSON.stringify((ref as Partial<Record<string, unknown>>)[wrong])}`,
+        'Give what writeBlob() returned: { uri, sha256, dtype, shape }.',
+      );
+  }
 }
 
-const isReference = (ref: Partial<BlobRef> | null): boolean =>
-  typeof ref === 'object' &&
-  typeof ref?.uri === 'string' &&
-  typeof ref.sha256 === 'string' &&
-  typeof ref.dtype === 'string' &&
-  Array.isArray(ref.shape);
+const isCount = (v: unknown): boolean => Number.isSafeInteger(v) && (v as number) >= 0;
+const isCountIfAny = (v: unknown): boolean => v === undefined || isCount(v);
+
+/** What the parts of a reference must be. */
+const referenceParts: Readonly<Record<keyof BlobRef, (v: unknown) => boolean>> = {
+  uri: (v) => typeof v === 'string' && /^[a-z][a-z\d+.-]*:./i.test(v),
+  sha256: (v) => typeof v === 'string' && /^[\da-f]{64}$/.test(v),
+  dtype: (v) => (dtypes as readonly unknown[]).includes(v),
+  shape: (v) => Array.isArray(v) && v.every(isCount),
+  offset: isCountIfAny,
+  length: isCountIfAny,
+};
+
+/** The part of a reference that is not what it must be. */
+const wrongIn = (ref: Readonly<Record<string, unknown>>): string | undefined =>
+  Object.entries(referenceParts).find(([key, holds]) => !holds(ref[key]))?.[0];
 
 const namePattern = /^[\w.-]{1,100}$/;
 const capabilityPattern = /^(cpu|gpu:webgpu|gpu:cuda(:>=\d+g)?)$/;
@@ -147,6 +170,9 @@ export const jobChanged = (id: string, what: string): ArgumentError =>
     fix: 'Give it another id, or remove the old job first: gpuforge jobs remove.',
     where: 'submit',
   });
+
+/** Fewer chunks than there were are other ones, too. */
+export const fewer = (before: number | string, now: number): string => `it had ${before} chunks, not ${now}`;
 
 /** Chunks of a cancelled job are gone from the queue: its dead letters alone would never end it. */
 export const retryOfCancelled = (id: string): ArgumentError =>

@@ -3,6 +3,7 @@
 import { tooSlow } from './chunk-failures.ts';
 import { endsWithin } from './ends-within.ts';
 import { BatchOperationError } from './failures.ts';
+import type { Stop } from './stop.ts';
 import type { ChunkDescriptor, ChunkResult } from './transport.ts';
 
 /** An attempt at a chunk, and who makes it. */
@@ -39,7 +40,7 @@ const stopMs = 1500;
 /** The result of a handler, which is told to stop after so many ms. Its attempt has failed when it has stopped, or does not. */
 export async function resultWithin(
   ms: number | undefined,
-  stop: AbortController,
+  stop: Stop,
   at: AttemptAt,
   work: Promise<ChunkResult>,
 ): Promise<ChunkResult> {

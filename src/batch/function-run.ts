@@ -8,6 +8,7 @@ import type { Clock } from '../profile/clock.ts';
 import type { ChunkAttempt, ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import type { Pressure } from './memory-size.ts';
 import type { BatchStatistics } from './stats.ts';
+import { NoSuchFunction } from './threads.ts';
 
 /** Whether items run on worker threads, on a device while this thread goes on, on the workers of a queue, or one after the other. */
 export type Parallel = 'none' | 'device' | 'workers' | 'queue';
@@ -112,8 +113,8 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     return null;
   }
 
-  ends(): boolean {
-    return false;
+  ends(error: unknown): boolean {
+    return error instanceof NoSuchFunction;
   }
 
   free(value: R): void {

@@ -15,6 +15,10 @@ export function wired(value: unknown, name: string): Wired {
   return wrong !== null || text === undefined ? { wrong: wrong ?? `${name} is ${typeof value}` } : { text };
 }
 
+/** A value as it arrives elsewhere: what is done to it here later changes nothing there. */
+export const sent = <T>(value: T): T =>
+  typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as T) : value;
+
 /** Nobody writes deeper data, and rings have no end. */
 const deepest = 100;
 

@@ -32,7 +32,9 @@ export const kindOf = (v: unknown): string =>
         ? 'null'
         : Array.isArray(v)
           ? 'a plain array'
-          : typeof v;
+          : typeof v === 'object'
+            ? `a ${v.constructor?.name ?? 'thing without a class'}`
+            : typeof v;
 
 /** Throws unless all are typed arrays of one class, or tensors of the runtime. */
 export function checkItems(op: string, items: readonly unknown[], runtime: Runtime | undefined, what = 'item'): void {
@@ -72,14 +74,12 @@ function checkArrays(op: string, items: readonly unknown[], first: TypedArray, w
 /** An item that is no item, or of another kind than the first. */
 function unlike(op: string, items: readonly unknown[], index: number, what: string) {
   const item = items[index];
+  // A single one, such as a key for all.
+  const which = what.startsWith('the ') ? what : `${what} ${index}`;
   const kind = kindOf(item);
   if (!(item instanceof Tensor || isArray(item)))
-    return badArgument(
-      op,
-      `${what} ${index} is ${kind}`,
-      'Give typed arrays, such as Float32Array.from(list), or tensors.',
-    );
-  const message = `${what} ${index} is ${kind}, item 0 is ${kindOf(items[0])}`;
+    return badArgument(op, `${which} is ${kind}`, 'Give typed arrays, such as Float32Array.from(list), or tensors.');
+  const message = `${which} is ${kind}, item 0 is ${kindOf(items[0])}`;
   return badList(op, 'MIXED_KINDS', index, message, 'Run items of each kind in a call of their own.');
 }
 

@@ -4,8 +4,10 @@
 
 import { checkMethods } from '../base/signatures.ts';
 import { aborted } from '../index.ts';
-import { chunkIdOf, chunkText, jobChanged, retryOfCancelled } from './chunk-id.ts';
+import { chunkIdOf, chunkText, fewer, jobChanged, retryOfCancelled } from './chunk-id.ts';
+import { sent } from './json.ts';
 import { batchKinds, jobSignatures } from './signatures.ts';
+import { Stop } from './stop.ts';
 import { mostTimes, straggleMs } from './stragglers.ts';
 import type {
   ChunkDescriptor,
@@ -30,7 +32,7 @@ export interface Run {
   readonly waiting: Waiting;
   readonly by: object;
   readonly start: number;
-  readonly stop: AbortController;
+  readonly stop: Stop;
 }
 
 export class LocalJob implements JobHandle {
@@ -66,6 +68,16 @@ export class LocalJob implements JobHandle {
 
   get cancelled(): boolean {
     return this.#stop.signal.aborted;
+  }
+
+  /** Told when it is cancelled. */
+  get stopped(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Throws if it had more chunks before. */
+  checkCount(count: number): void {
+    if ((this.#total ?? 0) > count) throw jobChanged(this.id, fewer(this.#total!, count));
   }
 
   /** False for a chunk that was submitted before; throws if another one was. */
@@ -123,10 +135,7 @@ export class LocalJob implements JobHandle {
   }
 
   began(waiting: Waiting, by: object): Run {
-    // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
-    const { stragglers, timeoutMs } = this.descriptor;
-    const stop = stragglers === undefined && timeoutMs === undefined ? this.#stop : new AbortController();
-    const run = { waiting, by, start: performance.now(), stop };
+    const run = { waiting, by, start: performance.now(), stop: new Stop() };
     this.#running.add(run);
     if (this.cancelled) run.stop.abort();
     return run;
@@ -150,10 +159,10 @@ export class LocalJob implements JobHandle {
       this.#duplicates++;
       return false;
     }
-    this.#results.set(index, result);
+    this.#results.set(index, { value: sent(result.value), outputs: result.outputs });
     this.#times.push(performance.now() - run.start);
     if (this.#times.length > mostTimes) this.#times.shift();
-    for (const other of this.#runsOf(run)) if (other.stop !== this.#stop) other.stop.abort();
+    for (const other of this.#runsOf(run)) other.stop.abort();
     this.#tell();
     return true;
   }

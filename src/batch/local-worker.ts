@@ -5,7 +5,8 @@ import { letterOf } from './chunk-failures.ts';
 import { chunkIdOf } from './chunk-id.ts';
 import { ChunkOverdue, resultWithin } from './chunk-time.ts';
 import { endsWithin } from './ends-within.ts';
-import type { Waiting } from './local-job.ts';
+import { sent } from './json.ts';
+import type { Run, Waiting } from './local-job.ts';
 import { batchKinds, workerSignatures } from './signatures.ts';
 import {
   type ChunkHandler,
@@ -36,6 +37,7 @@ export class LocalWorker implements WorkerHandle {
   readonly #concurrency: number;
   readonly #supply: Supply;
   readonly #running = new Set<Promise<void>>();
+  readonly #runs = new Set<Run>();
   readonly #stats = { done: 0, failed: 0, duplicates: 0 };
   #closed = false;
 
@@ -65,6 +67,7 @@ export class LocalWorker implements WorkerHandle {
 
   async close(): Promise<void> {
     this.#closed = true;
+    for (const { stop } of this.#runs) stop.abort();
     await endsWithin(closeMs, Promise.all(this.#running));
     this.#supply.left();
   }
@@ -72,9 +75,18 @@ export class LocalWorker implements WorkerHandle {
   async #run(waiting: Waiting): Promise<void> {
     const { chunk, job, attempt } = waiting;
     const run = job.began(waiting, this);
+    this.#runs.add(run);
     const chunkId = await chunkIdOf(chunk);
     try {
-      const work = this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
+      // A handler may change what it is given; the next attempt gets it as it was.
+      const given = { ...chunk, params: sent(chunk.params) };
+      const work = this.#handler(given, {
+        chunkId,
+        attempt,
+        get signal() {
+          return run.stop.signal;
+        },
+      });
       const result = await resultWithin(
         job.descriptor.timeoutMs,
         run.stop,
@@ -88,8 +100,8 @@ export class LocalWorker implements WorkerHandle {
         this.#stats.duplicates++;
         return;
       }
-      if (run.stop.signal.aborted && !(error instanceof ChunkOverdue)) {
-        // Its job was cancelled. Submitted again meanwhile, the job goes on: nobody else has the chunk.
+      if (run.stop.stopped && !(error instanceof ChunkOverdue)) {
+        // Its job was cancelled, or this worker closes. If the job goes on, somebody else is to have the chunk.
         if (!job.cancelled) this.#supply.back(waiting);
         return;
       }
@@ -104,6 +116,8 @@ export class LocalWorker implements WorkerHandle {
         job.retries++;
         this.#supply.again(waiting);
       }
+    } finally {
+      this.#runs.delete(run);
     }
   }
 }

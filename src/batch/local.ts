@@ -23,6 +23,7 @@ import {
   type WorkerHandle,
   type WorkerOptions,
 } from './transport.ts';
+import { untilLeft } from './until-left.ts';
 
 /** How often idle workers look for stragglers, in ms. */
 const lookMs = 20;
@@ -66,17 +67,20 @@ class LocalTransport implements Transport {
     if (known) this.#again(known, checked);
     this.#jobs.set(checked.id, record);
     const queue = this.#queue(checked.needs ?? 'cpu');
+    // Closing cancels: a source that never ends is left then.
+    const left = record.stopped;
     let index = 0;
     try {
-      for await (const input of chunks) {
+      for await (const input of Symbol.asyncIterator in chunks ? untilLeft(chunks, left) : chunks) {
         const chunk = describe(checked, index++, input);
         if (!(await record.accepts(chunk))) continue;
-        while (queue.length >= mostWaiting && !record.cancelled) await pause(systemClock, 5);
-        // Closing cancels: a source that never ends is left here.
-        if (record.cancelled) return record;
+        while (queue.length >= mostWaiting && !left.aborted) await pause(systemClock, 5);
+        if (left.aborted) return record;
         queue.push({ chunk, job: record, attempt: 1 });
         this.#wake();
       }
+      if (left.aborted) return record;
+      record.checkCount(index);
     } catch (error) {
       // Half a job would never end, and one whose id nobody knows is of no use; one that is there already is not touched.
       if (!(error instanceof ArgumentError && error.code === 'JOB_CHANGED'))
@@ -145,7 +149,8 @@ class LocalTransport implements Transport {
       const over = queue[0]?.job.descriptor.overflow;
       if (!over || !serves(caps, over.to)) continue;
       const fast = [...this.#workers].filter((w) => serves(w.caps, needs)).length;
-      if (queue.length / Math.max(1, fast) >= over.slowdown) return queue.shift();
+      // Of no fast worker it is endless.
+      if (queue.length / fast >= over.slowdown) return queue.shift();
     }
     return undefined;
   }

@@ -4,6 +4,7 @@ import { type Runtime, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
+import { badOption } from './failures.ts';
 import type { ListOp } from './list-op.ts';
 import type { BatchReport } from './list-report.ts';
 import { assumedMb, sizeFor } from './memory-size.ts';
@@ -22,6 +23,12 @@ export interface SizeFacts {
 /** Sizes are remembered for an operation on items of about as many bytes: what is best for short ones is not for long ones. */
 export const sizedOperation = (op: Pick<ListOp, 'name' | 'bytesOf'>): string =>
   `${op.name} ${sizeClass(op.bytesOf(0))}`;
+
+/** What a function of the settings said; throws unless it is a size. */
+function declared(mb: unknown): number {
+  if (typeof mb === 'number' && mb > 0 && mb < Number.POSITIVE_INFINITY) return mb;
+  throw badOption('BatchProcessor', "mbPerItem's result", mb, 'a function that returns a number of MB above 0');
+}
 
 /** What an item of unknown kind is taken to need. */
 const unknownMb = 10;
@@ -101,7 +108,7 @@ export class ProcessorSizes<T> {
     const { mbPerItem } = this.#settings;
     const [first] = this.#items;
     if (typeof mbPerItem === 'number') return { mb: mbPerItem, source: 'declared' };
-    if (typeof mbPerItem === 'function') return { mb: mbPerItem(first as T), source: 'declared' };
+    if (typeof mbPerItem === 'function') return { mb: declared(mbPerItem(first as T)), source: 'declared' };
     if (first instanceof Tensor) return { mb: (2 * first.nbytes) / MiB, source: 'planned' };
     if (this.#measuredMb !== null) return { mb: this.#measuredMb, source: 'measured' };
     return { mb: unknownMb, source: 'default' };

@@ -128,15 +128,24 @@ const cancelledElsewhere = (op: string): Aborted =>
     fix: 'Run it again when it is wanted.',
   });
 
+/** What helps, by the code of a dead letter. */
+const fixes: ReadonlyMap<string, string> = new Map([
+  [ChunkOverdue.code, tooSlow],
+  ['NO_OPERATION', 'Start a worker whose module exports it: gpuforge worker --ops, or handlerOf({ ops }).'],
+  ['OTHER_VERSION', 'Start a worker with that version of the code, or leave codeVersion out.'],
+  ['WORKER_LOST', 'See why its workers died: what the chunk does may end a process, such as taking all of its memory.'],
+]);
+
 /** An item whose chunk is a dead letter: that is the cause. */
 function died(op: string, total: number, dead: DeadLetter, made: readonly Outcome<Json>[]): BatchOperationError {
   const { index, error, attempts, code } = dead;
   const overdue = code === ChunkOverdue.code;
+  const fix = fixes.get(code ?? '') ?? ownError;
   return new BatchOperationError({
     code: overdue ? code : undefined,
     message: `${op}: item ${index} of ${total} failed: ${error.split('\n')[0]}`,
     where: op,
-    fix: overdue ? tooSlow : ownError,
+    fix,
     index,
     attempts,
     completed: made.filter((m) => m.ok).length,

@@ -78,8 +78,16 @@ export const handlerOf = checked(
           `the chunk is for version ${chunk.codeVersion} of the code, and this worker has ${version}`,
         );
       const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
-      const { attempt, signal } = context;
-      const answer = await op({ inputs, params: chunk.params, chunk, attempt, signal, runtime });
+      const answer = await op({
+        inputs,
+        params: chunk.params,
+        chunk,
+        attempt: context.attempt,
+        get signal() {
+          return context.signal;
+        },
+        runtime,
+      });
       const value = checkedValue(chunk.op, answer?.value ?? null);
       return { value, outputs: await written(answer?.outputs ?? [], folder) };
     };

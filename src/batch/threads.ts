@@ -5,6 +5,7 @@
 // after each of them. Threads with nothing to do do not keep the process alive.
 
 import { importNode, isNode } from '../base/platform.ts';
+import { ArgumentError } from '../index.ts';
 import { badArgument } from './failures.ts';
 
 /** A function that a module exports. */
@@ -26,6 +27,13 @@ interface Task {
 interface Answer {
   readonly value?: unknown;
   readonly error?: { readonly name: string; readonly message: string; readonly stack?: string };
+  /** There is no such function: no item can be run. */
+  readonly refused?: string;
+}
+
+/** The call as a whole makes no sense: no item is to blame. */
+export class NoSuchFunction extends ArgumentError {
+  override name = 'NoSuchFunction';
 }
 
 type NodeWorker = import('node:worker_threads').Worker;
@@ -52,13 +60,25 @@ const loaded = import(workerData.module).then((m) => {
   if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
   return f;
 });
+const told = (e) => e instanceof Error ? e : new Error(String(e));
 const answer = async ({ item, index }) => {
+  let f;
   try {
-    const value = await (await loaded)(item, index);
-    parentPort.postMessage({ value });
+    f = await loaded;
   } catch (e) {
-    const error = e instanceof Error ? e : new Error(String(e));
-    parentPort.postMessage({ error: { name: error.name, message: error.message, stack: error.stack } });
+    parentPort.postMessage({ refused: told(e).message });
+    return;
+  }
+  try {
+    const value = await f(item, index);
+    try {
+      parentPort.postMessage({ value });
+    } catch (e) {
+      throw new TypeError('its result cannot be sent from a worker thread: ' + told(e).message);
+    }
+  } catch (e) {
+    const { name, message, stack } = told(e);
+    parentPort.postMessage({ error: { name, message, stack } });
   }
 };
 let last = loaded.catch(() => {});
@@ -159,7 +179,8 @@ export class ThreadPool {
     lane.since = now;
     const task = lane.tasks.shift();
     if (lane.tasks.length === 0) lane.worker.unref();
-    if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
+    if (answer.refused !== undefined) task?.reject(refused(answer.refused));
+    else if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
     else task?.resolve(answer.value);
     endIfGiven(lane);
     this.#next();
@@ -181,7 +202,8 @@ export class ThreadPool {
       worker.postMessage({ item: task.item, index: task.index });
     } catch (error) {
       // What cannot be cloned.
-      task.reject(error);
+      const { message } = error as Error;
+      task.reject(new TypeError(`the item cannot be sent to a worker thread: ${message}`, { cause: error }));
       if (tasks.length === 0) worker.unref();
       return;
     }
@@ -195,5 +217,12 @@ export class ThreadPool {
 function endIfGiven({ worker, tasks }: Lane): void {
   if (tasks[0]?.given) void worker.terminate();
 }
+
+const refused = (message: string): NoSuchFunction =>
+  new NoSuchFunction({
+    message: `executeParallel: ${message}`,
+    fix: 'Give { module: new URL(…, import.meta.url), export: name } of a function that the module exports.',
+    where: 'executeParallel',
+  });
 
 const stopped = (): Error => new Error('the worker threads were stopped');

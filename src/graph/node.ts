@@ -223,12 +223,13 @@ export const isElementwise = (node: Node): boolean => node.code >> 4 === aluId |
 export function aluNode(row: AluRow, sources: readonly Node[]): Node {
   let { shape } = sources[0]!;
   for (let i = 1; shape === noInts && i < sources.length; i++) shape = sources[i]!.shape;
-  if (row.compares) return new Node('alu', 'bool', shape, sources, row.arg);
+  if (row.compares) return new Node('alu', 'bool', shape, sources, row.arg, 0, comparingCode);
   const last = sources[sources.length - 1]!;
   return new Node('alu', last.dtype, shape, sources, row.arg, 0, codeLike(aluCode, last));
 }
 
 const comparedCode = codeOf('aluNumber', 'bool');
+const comparingCode = codeOf('alu', 'bool');
 
 /** An elementwise op on a node of floats and a number: what `aluNode` makes of it and a constant, as one node instead of two. */
 export const aluNumberNode = (row: AluRow, node: Node, value: number): Node => {

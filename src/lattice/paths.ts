@@ -45,6 +45,14 @@ export interface ReachOptions extends BatchOption {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A call for paths: around the mask that there was when it was made. */
+interface PathCall {
+  readonly mask: Mask | null;
+  readonly method: (typeof searchMethods)[number];
+  readonly where: string;
+  readonly options: SearchOptions;
+}
+
 export abstract class LatticePaths extends LatticeBase {
   protected searches = 0;
   protected levels = 0;
@@ -95,22 +103,16 @@ export abstract class LatticePaths extends LatticeBase {
     const where = 'shortestPath';
     this.ends(s, t, where);
     this.wanted(where, o);
-    return this.#shortest(this.mask, s, t, this.#method(where, o), where, o);
+    return this.#shortest({ mask: this.mask, method: this.#method(where, o), where, options: o }, s, t);
   }
 
-  async #shortest(
-    mask: Mask | null,
-    s: number,
-    t: number,
-    method: string,
-    where: string,
-    o: SearchOptions,
-  ): Promise<PathResult> {
+  async #shortest(call: PathCall, s: number, t: number): Promise<PathResult> {
     const start = performance.now();
+    const { mask, method, where } = call;
     this.session.check(where);
     // What is remembered are paths around the present mask.
     const known = method === 'auto' && mask === this.mask ? this.cache.get(s, t) : undefined;
-    const path = known ?? (await this.#path(mask, s, t, method, where, o));
+    const path = known ?? (await this.#path(call, s, t));
     if (!known && mask === this.mask && !this.session.closed) this.cache.set(s, t, path);
     return { path: [...path], length: path.length - 1, ms: performance.now() - start, cached: known !== undefined };
   }
@@ -128,10 +130,8 @@ export abstract class LatticePaths extends LatticeBase {
     }
     for (const [s, t] of pairs) this.ends(s, t, where);
     this.wanted(where, o);
-    const { mask } = this;
-    const method = this.#method(where, o);
-    const one = ([s, t]: readonly [number, number]): Promise<PathResult> =>
-      this.#shortest(mask, s, t, method, where, o);
+    const call = { mask: this.mask, method: this.#method(where, o), where, options: o };
+    const one = ([s, t]: readonly [number, number]): Promise<PathResult> => this.#shortest(call, s, t);
     // In a batch all of them wait for each other; alone, neighbours in the order of their starts share a search.
     if (o.batch) return Promise.all(pairs.map(one));
     const results: PathResult[] = new Array(pairs.length);
@@ -233,23 +233,16 @@ export abstract class LatticePaths extends LatticeBase {
     });
   }
 
-  async #path(
-    mask: Mask | null,
-    s: number,
-    t: number,
-    method: string,
-    where: string,
-    o: SearchOptions,
-  ): Promise<readonly number[]> {
+  async #path({ mask, method, where, options }: PathCall, s: number, t: number): Promise<readonly number[]> {
     if (!mask && (method === 'auto' || method === 'closed')) return this.grid.path(s, t);
     const onHost = (): readonly number[] => {
       const search = this.#searched(mask, s, method === 'auto' ? -1 : t, where);
       return search.distances[t]! < 0 ? this.noPath(s, t, where) : search.pathTo(t);
     };
-    if (await this.#hostSearch(method, where, o)) return onHost();
+    if (await this.#hostSearch(method, where, options)) return onHost();
     const distances = await this.session.orOnHost(
       where,
-      () => this.#byLevels(mask, s, where, o),
+      () => this.#byLevels(mask, s, where, options),
       () => null,
     );
     if (!distances) return onHost();

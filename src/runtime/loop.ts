@@ -53,6 +53,7 @@ export async function loop<S extends LoopState>(
   const first = compile(host, engine, ready, { called });
   const step = compile(host, engine, (s: S, before: Tensor) => round(host, functions, s, before), { called });
   let at: { readonly state: S; readonly status: Tensor } = { state, status: first(state) };
+  let remembered = false;
   const drop = (): void => {
     at.status.dispose();
     if (at.state !== state) for (const t of tensorsOf(at.state)) t.dispose();
@@ -64,6 +65,7 @@ export async function loop<S extends LoopState>(
       const [rounds, more] = (await at.status.data({ signal })) as Int32Array;
       if (!more || rounds! >= maxRounds) {
         at.status.dispose();
+        remembered = at.state !== state && tensorsOf(at.state).some((t) => t.node.lineage !== null);
         return { state: at.state, rounds: rounds!, ended: !more };
       }
       for (let n = Math.min(every, maxRounds - rounds!); n > 0; n--) {
@@ -75,6 +77,10 @@ export async function loop<S extends LoopState>(
   } catch (e) {
     drop();
     throw e;
+  } finally {
+    first.dispose();
+    // Nobody can call it again: what it captured is let go, unless a loss of the device would have the result computed anew with it.
+    if (!remembered) step.dispose();
   }
 }
 

@@ -74,7 +74,7 @@ const missingAt = (place: Place, dtypes: number): string =>
 /** Which op of a program made a dtype that a place lacks, and what to write instead. Sources come before users. */
 function originOf(nodes: readonly Node[], place: Place): { readonly made: string; readonly fix?: string } {
   const lacks = ({ dtype }: Node): boolean => (place.dtypes & (1 << dtypeInfo[dtype].id)) === 0;
-  const first = nodes.find((n) => n.op === 'cast' && lacks(n) && !lacks(n.sources[0]!));
+  const first = nodes.find((n) => n.op === 'cast' && lacks(n) && n.sources.some((s) => !lacks(s)));
   const user = first && userOf(first, nodes);
   if (!user) return { made: '' };
   const op = nameOf(user);
@@ -103,10 +103,11 @@ function operandsOf(node: Node, dtype: DType): Node[] {
   return chosen.map((s) => before(s, dtype)).filter((s) => s.op !== 'const');
 }
 
-/** What was cast to a dtype, spread and turned to become a value. */
+/** What was cast to a dtype, spread and turned to become a value, as far as that is known: a computed value has let go of its sources. */
 function before(node: Node, dtype: DType): Node {
   const same = node.op === 'cast' ? node.dtype === dtype : moves.has(node.op);
-  return same ? before(node.sources[0]!, dtype) : node;
+  const [source] = node.sources;
+  return same && source ? before(source, dtype) : node;
 }
 
 /** How sums and products are asked for in i32. */

@@ -128,10 +128,12 @@ async function evenEdges(row: Tensor, bins: number, range: readonly [number, num
     });
   }
   if (first === last) [first, last] = [first - 0.5, last + 0.5];
-  const round = isFloat(row.dtype) ? (v: number) => Number(roundTo[row.dtype](v)) : (v: number) => v;
+  const inType = isFloat(row.dtype) ? (v: number) => Number(roundTo[row.dtype](v)) : (v: number) => v;
+  // As NumPy has it: edges between elements are computed in their dtype, those of a given range are rounded once.
+  const round = range === undefined ? inType : (v: number) => v;
   const step = round(round(round(last) - round(first)) / bins);
-  const edges = Array.from({ length: bins + 1 }, (_, i) => round(round(i * step) + round(first)));
-  edges[bins] = round(last);
+  const edges = Array.from({ length: bins + 1 }, (_, i) => inType(round(round(i * step) + round(first))));
+  edges[bins] = inType(last);
   return edges;
 }
 

@@ -2,7 +2,7 @@
 
 import { checkFinite } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, intRange, isFloat } from '../base/dtype.ts';
-import { checkShape, normalizeAxes, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { axesInOrder, checkShape, normalizeAxes, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import { ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import type { FloatOf, Joined } from './arithmetic.ts';
@@ -24,7 +24,7 @@ export interface WindowOptions {
   readonly dilation?: PerAxis | undefined;
   /** Zeros on both sides of each windowed axis, or `[before, after]` for each. */
   readonly padding?: PerAxis | Sides | undefined;
-  /** The axes that are windowed, as many as the window has sizes. Default: the last ones. */
+  /** The axes that are windowed, one for each size of the window, in its order. Default: the last ones. */
   readonly axes?: readonly number[] | undefined;
 }
 
@@ -89,7 +89,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([1, 2, 3, 4, 5]).windows([2], { stride: 2, dilation: 2 }) // → [[1, 3], [3, 5]]
    */
   windows(window: readonly number[], options: WindowOptions = {}): Tensor<D> {
-    const axes = options.axes && normalizeAxes(options.axes, this.rank, 'windows');
+    const axes = options.axes && axesInOrder(options.axes, this.rank, 'windows');
     return this.make<D>(windowed(this.node, windowing(this.shape, window, options, 'windows', axes), 0, 'windows'));
   }
 
@@ -100,7 +100,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    */
   fold(shape: Shape, options: WindowOptions = {}): Tensor<D> {
     checkShape(shape, 'fold');
-    const axes = options.axes && normalizeAxes(options.axes, shape.length, 'fold');
+    const axes = options.axes && axesInOrder(options.axes, shape.length, 'fold');
     const w = windowing(shape, this.shape.slice(shape.length), options, 'fold', axes);
     const wanted = [...shape.map((d, i) => w.counts[w.axes.indexOf(i)] ?? d), ...w.sizes];
     if (!sameShape(this.shape, wanted)) {

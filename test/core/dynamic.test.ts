@@ -57,6 +57,14 @@ describe('ops whose shapes depend on the data', () => {
     expect(rt.snapshot().memory.places[0]!.live).toBe(live - 4 * n);
   });
 
+  it('edges of a given range are rounded once, as NumPy rounds them', async () => {
+    await using rt = await createRuntime(cpu);
+    const { edges } = await rt.tensor([0]).histogram({ bins: 17, range: [-3, 2] });
+    // np.histogram(np.float32([0]), 17, (-3, 2))[1]
+    const want = Float32Array.from({ length: 18 }, (_, i) => (i === 17 ? 2 : i * (5 / 17) - 3));
+    expect(await edges.data()).toEqual(want);
+  });
+
   it('are right when their operands are disposed while they wait', async () => {
     await using rt = await createRuntime({ devices: ['webgpu'] });
     const x = rt.arange(1000).cast('f32');

@@ -73,6 +73,31 @@ describe('loop', () => {
     expect(rt.stats().bytes - bytes).toBeLessThanOrEqual(40_000 + 256);
   });
 
+  it('lets go of what its functions captured', async () => {
+    const rt = await runtime();
+    const bytes = rt.stats().bytes;
+    await rt.scope(async () => {
+      const [limit, step] = [rt.full([5000], 9).compute(), rt.ones([5000]).compute()];
+      const { state } = await rt.loop(
+        (t: Tensor) => t.less(limit).all(),
+        (t: Tensor) => t.add(step),
+        rt.zeros([5000]),
+      );
+      expect((await state.data())[4999]).toBe(9);
+    });
+    expect(rt.stats().bytes).toBe(bytes);
+    await rt.scope(async () => {
+      const step = rt.ones([5000]).compute();
+      const refused = rt.loop(
+        (t: Tensor) => t.less(9).all(),
+        (t: Tensor) => t.add(step).slice([[1]]),
+        rt.zeros([5000]),
+      );
+      await expect(refused).rejects.toThrow(ShapeError);
+    });
+    expect(rt.stats().bytes).toBe(bytes);
+  });
+
   it('draws new numbers in every round', async () => {
     const rt = await runtime();
     const { state } = await rt.loop(

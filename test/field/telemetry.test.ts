@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createField } from '../../src/field/index.ts';
 import { FieldClient, serveField, serveTelemetry, telemetryRequests } from '../../src/field/wire/index.ts';
-import { closeAll, runtimeOf } from './devices.ts';
+import { anyRate, closeAll, runtimeOf } from './devices.ts';
 
 const rt = await runtimeOf('cpu');
 afterAll(closeAll);
@@ -30,7 +30,7 @@ describe('telemetry of a field server', () => {
   it('answers seven requests about fields, clients and connections', async () => {
     const main = await createField({ ...field, sensorDim: 2, motorDim: 2, telemetry: 'full' });
     const hidden = await createField({ ...field, sensorDim: 2, motorDim: 2, telemetry: 'off' });
-    const server = await serveField({ port: 0, hz: 10_000, field, shared: { main, hidden } });
+    const server = await serveField({ port: 0, hz: anyRate, field, shared: { main, hidden } });
     const telemetry = await serveTelemetry(server, { port: 0 });
     const get = async (path: string) => (await ask(telemetry.port, `/field/${path}`)).body as never;
     try {

@@ -25,7 +25,7 @@ import {
 import { ArgumentError, turn } from '../../src/index.ts';
 import { all } from '../support/extent.ts';
 import { within } from '../support/time.ts';
-import { closeAll, runtimeOf } from './devices.ts';
+import { anyRate, closeAll, runtimeOf } from './devices.ts';
 
 const rt = await runtimeOf('cpu');
 const servers: FieldServer[] = [];
@@ -39,7 +39,7 @@ afterAll(async () => {
 const sizes = { sensors: 3, motors: 2 };
 const field = { runtime: rt, device: 'cpu', resolution: 4, channels: 8 } as const;
 async function serve(more: ServeOptions = {}): Promise<FieldServer> {
-  const server = await serveField({ port: 0, hz: 10_000, field, ...more });
+  const server = await serveField({ port: 0, hz: anyRate, field, ...more });
   servers.push(server);
   return server;
 }

@@ -211,23 +211,33 @@ export const convTransposeRow: Row = (x, dice, { fresh }) => {
   return one('convTranspose', result, [inputShape(c), optionsOf(c)], [kernel]);
 };
 
-/** Every window over the last axes as axes of its own, or added up again where they came from. */
+/** Every window over some axes as axes of its own, or added up again where they came from. */
 export const windowsRow: Row = (x, dice) => {
-  const count = Math.min(x.shape.length, 1 + dice(2));
-  if (count === 0 || x.shape.length > 4) return null;
-  const first = x.shape.length - count;
-  const found = x.shape.slice(first).map((d) => axisOf(d, dice));
+  const rank = x.shape.length;
+  const count = Math.min(rank, 1 + dice(2));
+  if (count === 0 || rank > 4) return null;
+  // The last axes, or any, in any order: sizes and options go with the axes as they are listed.
+  const named = dice(2) === 0;
+  const over = Array.from({ length: count }, (_, i) => rank - count + i);
+  if (named) {
+    const shift = dice(rank);
+    over.forEach((a, i) => {
+      over[i] = (a + shift) % rank;
+    });
+    if (dice(2)) over.reverse();
+  }
+  const found = over.map((a) => axisOf(x.shape[a]!, dice));
   if (found.some((a) => a === null)) return null;
   const axes = found as Axis[];
-  const counts = axes.map(windowsOf);
   const sizes = axes.map((a) => a.kernel);
-  const shape = [...x.shape.slice(0, first), ...counts, ...sizes];
+  const shape = [...x.shape.map((d, i) => (over.includes(i) ? windowsOf(axes[over.indexOf(i)]!) : d)), ...sizes];
   if (sizeOf(shape) > 20_000) return null;
   const from = (i: number): number => {
     const at = unravel(i, shape);
-    const place = at
-      .slice(0, x.shape.length)
-      .map((p, d) => (d < first ? p : placeOf(axes[d - first]!, p, at[d + count]!)));
+    const place = at.slice(0, rank).map((p, d) => {
+      const k = over.indexOf(d);
+      return k < 0 ? p : placeOf(axes[k]!, p, at[rank + k]!);
+    });
     return place.some((p, d) => p < 0 || p >= x.shape[d]!) ? -1 : ravel(place, x.shape);
   };
   const windows = fill(x.dtype, shape, (i) => {
@@ -238,6 +248,7 @@ export const windowsRow: Row = (x, dice) => {
     stride: axes.map((a) => a.stride),
     dilation: axes.map((a) => a.dilation),
     padding: axes.map((a) => a.sides),
+    ...(named ? { axes: over.map((a) => (dice(3) === 0 ? a - rank : a)) } : {}),
   };
   if (dice(2) === 0) return one('windows', windows, [sizes, options]);
   return folds(x, windows, from, [sizes, options]);

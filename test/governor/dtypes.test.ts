@@ -67,3 +67,16 @@ it('names operands of two dtypes whose common one it has not, and the op as it i
     await expect(made.data()).rejects.toThrow(fix);
   }
 });
+
+it('names them also where an operand was computed before, and no longer knows from what', async () => {
+  await using rt = await createRuntime({ devices: ['webgpu'] });
+  const total = rt.tensor([1, 2, 3]).sum({ keepdims: true });
+  expect([...(await total.data())]).toEqual([6]);
+  await expect(rt.arange(4).lessEqual(total).data()).rejects.toThrow('a comparison of i32 and f32 takes f64');
+  await expect(
+    rt
+      .arange(4)
+      .add(total.expand([4]))
+      .data(),
+  ).rejects.toThrow('add of i32 and f32 takes f64');
+});

@@ -1,6 +1,6 @@
 // npm run bench -- report: every published figure has a file of results, and every file is on the page.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -19,6 +19,27 @@ describe('the published figures', () => {
     // Whoever publishes a figure keeps the run: this list only becomes shorter.
     const gaps = new Set(['docs/forge/detect.md#What it costs', 'docs/gpu-results.md#What was tried']);
     expect(unbacked(tables).filter((t) => !gaps.has(`${t.page}#${t.heading}`))).toEqual([]);
+  });
+
+  it.each(['README.md', 'docs/gpu-results.md'])('of everyday programs in %s are those of the file', (page) => {
+    interface Everyday {
+      readonly rows: readonly { readonly name: string; readonly us: number }[];
+      readonly torch: Readonly<Record<'eager' | 'compiled', Readonly<Record<string, number>>>>;
+    }
+    const file = 'bench/results/everyday-h200-2026-11-16.json';
+    const text = readFileSync(join(root, page), 'utf8');
+    expect(text).toContain(file);
+    const { rows, torch } = JSON.parse(readFileSync(join(root, file), 'utf8')) as Everyday;
+    const shown = (us: number | undefined): string =>
+      us === undefined ? '' : us < 1000 ? us.toFixed(1) : Math.round(us).toLocaleString('en');
+    const quoted = rows.flatMap(({ name, us }) => {
+      const [, row] = text.split(`\n| ${name} |`);
+      const cells = row?.split('|').slice(0, 3);
+      const figures = [us, torch.eager[name], torch.compiled[name]].map(shown);
+      return cells ? [{ name, cells: cells.map((cell) => cell.trim()), figures }] : [];
+    });
+    expect(quoted.length).toBeGreaterThan(9);
+    for (const { name, cells, figures } of quoted) expect(cells, name).toEqual(figures);
   });
 
   it('are all on the page, with command, device and date', async () => {

@@ -5,7 +5,7 @@
 
 import { checkMethods } from '../../base/signatures.ts';
 import { ArgumentError } from '../../index.ts';
-import { checkConcurrency, checkJob, checkSource, describe } from '../chunk-id.ts';
+import { checkConcurrency, checkJob, checkSource, describe, fewer, jobChanged } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
 import { batchKinds, transportSignatures } from '../signatures.ts';
@@ -29,7 +29,7 @@ import { checkAnswers, loadPackages, type Packages, type Redis } from './connect
 import { gathered } from './gathered.ts';
 import { RedisJob, statusOf } from './job.ts';
 import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
-import { News } from './news.ts';
+import { lookMs, News } from './news.ts';
 import { alone, mostAlone, parcelsOf } from './parcel.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
@@ -97,6 +97,8 @@ class RedisTransport implements Transport {
   readonly #bulls = new Map<string, InstanceType<Packages['bullmq']['Queue']>>();
   readonly #workers = new Set<RedisWorker>();
   readonly #submitting = new Set<Promise<JobHandle>>();
+  /** What makes those leave their sources. */
+  readonly #leave = new Set<() => void>();
   #closed = false;
 
   constructor(packages: Packages, url: string, options: RedisOptions) {
@@ -149,6 +151,8 @@ class RedisTransport implements Transport {
     const own = { id, needs, attempts, there, apart: known || overflow !== undefined || stragglers !== '' };
     const handle = new RedisJob(this.#queue, id, needs);
     let index = 0;
+    const take = (input: ChunkInput): ChunkDescriptor => describe(checked, index++, input);
+    const leaving = this.#leaving(id);
     /** Bulks that Redis takes while the next one is put together. */
     const adding: Promise<void>[] = [];
     /** False if nobody wants more. */
@@ -161,23 +165,56 @@ class RedisTransport implements Transport {
       return true;
     };
     try {
-      for await (const list of gathered(chunks, bulk)) {
+      for await (const list of gathered(chunks, { most: bulk, take, left: leaving.left })) {
         this.#check('submit');
-        const described = list.map((input) => describe(checked, index++, input));
         if (adding.length === mostAdding) await adding.shift();
         // A source that never ends is left when nobody wants its chunks any more.
-        if (!(await add(described))) return handle;
+        if (!(await add(list))) return handle;
       }
+      this.#check('submit');
       await Promise.all(adding);
+      if (leaving.left.aborted) return handle;
+      if (known) await this.#checkCount(id, index);
     } catch (error) {
       // Half a job would never end, and one whose id nobody knows is of no use; one that is there already is not touched.
       // A Redis that refused the chunks may refuse this, too.
       if (!(error instanceof ArgumentError && error.code === 'JOB_CHANGED'))
         await (job.id === undefined ? handle.remove() : handle.cancel()).catch(() => {});
       throw error;
+    } finally {
+      leaving.end();
     }
     await steps.note(id, { submitted: `${index}`, total: `${index}` });
     return handle;
+  }
+
+  /** Told when nobody wants more chunks of a job: it was cancelled or removed, or this transport closes. Messages may be lost, or late: what stands in Redis counts. */
+  #leaving(id: string): { readonly left: AbortSignal; end(): void } {
+    const { redis, keys, news } = this.#queue;
+    const stop = new AbortController();
+    const end = (): void => stop.abort();
+    const look = (): void =>
+      void redis.hmget(keys.job(id), 'op', 'cancelled').then(
+        ([op, cancelled]) => (op === null || cancelled !== null) && end(),
+        () => {},
+      );
+    const unheard = news.onCancel((job) => job === id && look());
+    const looking = setInterval(look, lookMs);
+    this.#leave.add(end);
+    const over = (): void => {
+      unheard();
+      clearInterval(looking);
+      this.#leave.delete(end);
+    };
+    stop.signal.addEventListener('abort', over, { once: true });
+    return { left: stop.signal, end };
+  }
+
+  /** Throws if a job had more chunks before. */
+  async #checkCount(id: string, count: number): Promise<void> {
+    const { redis, keys } = this.#queue;
+    const total = await redis.hget(keys.job(id), 'total');
+    if (total !== null && Number(total) > count) throw jobChanged(id, fewer(total, count));
   }
 
   /**
@@ -261,7 +298,8 @@ class RedisTransport implements Transport {
     if (this.#closed) return;
     this.#closed = true;
     await Promise.all([...this.#workers].map((w) => w.close()));
-    // What is being submitted is cancelled with its next chunk; a source may never give one.
+    for (const leave of [...this.#leave]) leave();
+    // What is being submitted is cancelled.
     await endsWithin(closeMs, Promise.allSettled(this.#submitting));
     // Redis may be gone.
     await endsWithin(closeMs, Promise.allSettled([...this.#bulls.values()].map((b) => b.close())));

@@ -2,6 +2,7 @@
 
 import { letterOf } from '../chunk-failures.ts';
 import { resultWithin } from '../chunk-time.ts';
+import { Stop } from '../stop.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
@@ -24,13 +25,17 @@ export type BullJob = import('bullmq').Job;
 /** A chunk that is run. */
 interface Run {
   readonly chunk: ChunkDescriptor;
-  readonly stop: AbortController;
-  /** No other chunk is stopped with it. */
+  readonly stop: Stop;
+  /** It may be done elsewhere, or take too long. */
   readonly apart: boolean;
 }
 
-/** A chunk was told to stop, since its job was cancelled. */
-class JobCancelled extends Error {}
+/** A chunk was told to stop, for no fault of its own. */
+class ToldToStop extends Error {}
+/** Its job was cancelled. */
+class JobCancelled extends ToldToStop {}
+/** Its worker closes. */
+class WorkerCloses extends ToldToStop {}
 
 /** An attempt at a chunk. */
 interface Attempt {
@@ -93,7 +98,7 @@ export class ChunkRuns {
   close(): void {
     this.#unheard();
     this.#stop.abort();
-    for (const { stop } of this.#running) stop.abort();
+    for (const { stop } of this.#running) stop.abort(new WorkerCloses());
   }
 
   /** What is known of open jobs now. */
@@ -126,6 +131,10 @@ export class ChunkRuns {
     try {
       await this.#inTurn(what, ahead);
     } catch (error) {
+      if (error instanceof WorkerCloses) {
+        await job.moveToWait(token);
+        throw new WaitingError();
+      }
       if (!(error instanceof PassedOn)) throw error;
       await job.updateData({ ...load, past: { ...past, refused: error.refused } });
       await job.moveToDelayed(Date.now() + passMs, token);
@@ -151,6 +160,7 @@ export class ChunkRuns {
       const first = { chunk, id: idOf(chunk), attempt: 1, attempts, repeated: false, needs, refused: [] };
       return this.#inTurn(first, ahead).catch((error: unknown) => {
         if (isFinal(error)) return undefined;
+        if (error instanceof WorkerCloses) return back([chunk]);
         return add([alone(chunk, attempts, error instanceof PassedOn ? { refused: error.refused } : { tried: 1 })]);
       });
     };
@@ -189,11 +199,13 @@ export class ChunkRuns {
         // Submitted again meanwhile, the job goes on: nobody else has the chunk.
         return (await this.#jobs.ask(chunk.jobId)).cancelled ? undefined : this.#run(what, ended);
       }
-      // It was told to stop, since it was done elsewhere.
+      // It was told to stop, since it was done elsewhere, or what it did came too late.
       if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) {
         this.#stats.duplicates++;
         return;
       }
+      // For another worker, and no failure.
+      if (error instanceof WorkerCloses) throw error;
       if (error instanceof NotHere) {
         const refused = [...new Set([...what.refused, this.#id])];
         if (await hasOther(this.#queue, what.needs, refused)) throw new PassedOn(refused);
@@ -216,13 +228,17 @@ export class ChunkRuns {
     ended: (ms: number) => void,
   ): Promise<void> {
     const { stragglers, timeoutMs } = await this.#jobs.get(chunk.jobId);
-    // Only chunks that may be done elsewhere, or take too long, are stopped by themselves.
-    const apart = stragglers !== null || timeoutMs !== undefined;
-    const run = { chunk, stop: apart ? new AbortController() : this.#jobs.stopOf(chunk.jobId), apart };
+    const run = { chunk, stop: new Stop(), apart: stragglers !== null || timeoutMs !== undefined };
     this.#running.add(run);
     const start = performance.now();
     try {
-      const work = this.#handler(chunk, { chunkId: id, attempt, signal: run.stop.signal });
+      const work = this.#handler(chunk, {
+        chunkId: id,
+        attempt,
+        get signal() {
+          return run.stop.signal;
+        },
+      });
       const at = { chunk, chunkId: id, attempt, worker: this.#id };
       const result = await resultWithin(timeoutMs, run.stop, at, work);
       const ms = performance.now() - start;
@@ -230,8 +246,8 @@ export class ChunkRuns {
       if (await this.#commit(chunk, id, result, stragglers === null ? null : ms)) this.#stats.done++;
       else this.#stats.duplicates++;
     } catch (error) {
-      const { reason } = run.stop.signal;
-      throw reason instanceof JobCancelled ? reason : error;
+      const { reason } = run.stop;
+      throw reason instanceof ToldToStop ? reason : error;
     } finally {
       this.#running.delete(run);
     }

@@ -61,6 +61,7 @@ const answerMs = 5000;
 /** Throws unless a Redis answers there: whoever opens a queue that is not there should not wait for ever. */
 export async function checkAnswers({ connect }: Packages, url: string, host: string): Promise<void> {
   const redis = connect(url);
+  const database = new URL(url).pathname.slice(1);
   let last = 'it is silent';
   let about = '';
   redis.on('error', (error: Error) => {
@@ -68,6 +69,8 @@ export async function checkAnswers({ connect }: Packages, url: string, host: str
   });
   try {
     if (!(await endsWithin(answerMs, redis.ping()))) throw new Error(last);
+    // The client goes on with another database where there is none of that number.
+    if (database !== '') await redis.select(database);
     // A user who may not ask is not told.
     about = await redis.info('memory').catch(() => '');
   } catch (cause) {
@@ -78,6 +81,14 @@ export async function checkAnswers({ connect }: Packages, url: string, host: str
         code: 'REDIS_PASSWORD',
         message: `openTransport: the Redis at ${host} ${withPassword(url) ? 'refuses the user or password of the address' : 'wants a password, and the address has none'}`,
         fix: 'Give the right ones: redis://user:password@host:port, or redis://:password@host:port without a user.',
+        where: 'openTransport',
+        cause,
+      });
+    if (/^ERR (DB index|invalid DB)/.test(message))
+      throw new ForgeError({
+        code: 'NO_DATABASE',
+        message: `openTransport: the Redis at ${host} has no database ${database}`,
+        fix: 'Give a smaller number, or none, which is database 0. To keep jobs apart, give a prefix.',
         where: 'openTransport',
         cause,
       });

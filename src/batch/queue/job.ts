@@ -82,11 +82,17 @@ export class RedisJob implements JobHandle {
   async cancel(): Promise<void> {
     // Also while the transport closes: what is being submitted is cancelled then.
     const { redis, keys, steps } = this.#queue;
-    if (await steps.note(this.id, { cancelled: '1' })) await redis.publish(keys.news, cancelNews(this.id));
+    try {
+      if (await steps.note(this.id, { cancelled: '1' })) await redis.publish(keys.news, cancelNews(this.id));
+    } catch (error) {
+      this.#check();
+      throw error;
+    }
   }
 
   async remove(): Promise<void> {
     const { redis, keys } = this.#queue;
+    this.#check();
     const status = await statusOf(this.#queue, this.id);
     await this.cancel();
     // Of a job that is done nothing waits; the queue may be full of others.
@@ -112,17 +118,20 @@ export class RedisJob implements JobHandle {
     const { redis, keys } = this.#queue;
     if ((await redis.hget(keys.job(this.id), 'cancelled')) !== null) throw retryOfCancelled(this.id);
     const letters = await this.#letters();
+    let added = 0;
     if (letters.length > 0) await redis.sadd(keys.open, this.id);
     const attempts = Number((await redis.hget(keys.job(this.id), 'attempts')) ?? defaultAttempts);
     const bull = this.#queue.bull(this.#needs);
     for (const { chunk } of letters) {
+      // In this order: the letter of a chunk that fails again at once must stay, and whoever takes it away adds the chunk: nobody else does
+      // so at the same time. Should this process die in between, submitting the job again adds the chunk.
+      if ((await redis.hdel(keys.dead(this.id), `${chunk.index}`)) === 0) continue;
       const { name, data, opts } = alone(chunk, attempts);
       await bull.remove(opts.jobId);
-      // In this order: the letter of a chunk that fails again at once must stay. Should this process die in between, submitting the job again adds the chunk.
-      await redis.hdel(keys.dead(this.id), `${chunk.index}`);
       await bull.add(name, data, opts);
+      added++;
     }
-    return letters.length;
+    return added;
   }
 
   async deadLetters(): Promise<readonly DeadLetter[]> {

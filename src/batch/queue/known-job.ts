@@ -56,8 +56,6 @@ const mostJobs = 64;
 export class KnownJobs {
   readonly #queue: Queue;
   readonly #jobs = new Map<string, KnownJob>();
-  /** What stops the chunks of a job, by its id: a signal for each chunk would cost as much as the rest. */
-  readonly #stops = new Map<string, AbortController>();
 
   constructor(queue: Queue) {
     this.#queue = queue;
@@ -71,7 +69,7 @@ export class KnownJobs {
     const { redis, keys } = this.#queue;
     const job = knownJob(id, await redis.hmget(keys.job(id), ...jobFields)) ?? gone(id);
     this.#jobs.set(id, job);
-    if (this.#jobs.size > mostJobs) this.#forget(this.#jobs.keys().next().value!);
+    if (this.#jobs.size > mostJobs) this.#jobs.delete(this.#jobs.keys().next().value!);
     return job;
   }
 
@@ -80,26 +78,13 @@ export class KnownJobs {
     for (const id of [...this.#jobs.keys()]) {
       const job = open.get(id);
       if (job) this.#jobs.set(id, job);
-      else this.#forget(id);
+      else this.#jobs.delete(id);
     }
   }
 
-  /** What stops the chunks of a job together. */
-  stopOf(id: string): AbortController {
-    let stop = this.#stops.get(id);
-    if (!stop) this.#stops.set(id, (stop = new AbortController()));
-    return stop;
-  }
-
-  /** It was cancelled: what stops its chunks has done so. */
+  /** It was cancelled. */
   cancel(id: string): void {
     const job = this.#jobs.get(id);
     if (job) this.#jobs.set(id, { ...job, cancelled: true });
-    this.#stops.delete(id);
-  }
-
-  #forget(id: string): void {
-    this.#jobs.delete(id);
-    this.#stops.delete(id);
   }
 }

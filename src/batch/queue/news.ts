@@ -3,7 +3,8 @@
 
 import type { Redis } from './connect.ts';
 
-const lookMs = 2000;
+/** How often whoever waits looks all the same. */
+export const lookMs = 2000;
 const crowdMs = 10;
 /** No id begins like this. */
 const cancelMark = '!';

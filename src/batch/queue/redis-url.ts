@@ -21,6 +21,12 @@ export function checkRedisUrl(url: string): URL {
       `there is no transport for ${parsed.protocol}`,
       "Use 'local', redis:// or rediss://.",
     );
+  if (!/^\/?\d*$/.test(parsed.pathname))
+    throw badArgument(
+      'openTransport',
+      `the address ends in ${parsed.pathname}, and databases of Redis have numbers`,
+      'Use redis://localhost:6379/2, or leave it out: that is database 0. To keep jobs apart, give a prefix.',
+    );
   if (!loopback.test(parsed.hostname) && parsed.password === '')
     throw badArgument(
       'openTransport',

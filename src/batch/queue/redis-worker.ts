@@ -157,7 +157,8 @@ export class RedisWorker implements WorkerHandle {
   async #help(needs: Capability, over: Overflow): Promise<void> {
     const fast = (await workersThere(this.#queue)).filter((w) => serves(w, needs)).length;
     const backlog = await this.#queue.bull(needs).getWaitingCount();
-    const helps = backlog / Math.max(1, fast) >= over.slowdown;
+    // Of no fast worker it is endless, if there is any.
+    const helps = backlog / fast >= over.slowdown;
     const bull = this.#bulls.get(needs);
     if (helps && !bull) this.#serve(needs);
     else if (helps && bull?.isPaused()) bull.resume();

@@ -21,8 +21,8 @@ import type { TinyKernel } from './tiny/run.ts';
 /** Turns of loops after which an interpreted kernel has cost as much as compiling it does. Starting a loop costs as much as some of its turns. */
 const hotWork = 1 << 16;
 const loopStart = 16;
-/** Turns below which WebAssembly does not win: for buffers in its memory, and for others, which it copies. */
-const [smallWork, smallCopied] = [32, 512];
+/** Turns below which WebAssembly does not win. Each word of buffers outside its memory, which it copies, takes as long as a turn. */
+const smallWork = 32;
 
 interface Compiled {
   readonly wasm: WasmKernel;
@@ -32,9 +32,10 @@ interface Compiled {
   readonly again: SharedWork;
 }
 
-const isCopied = (buffers: readonly CpuBuffer[]): boolean => {
-  for (let i = 0; i < buffers.length; i++) if (buffers[i]!.small !== null) return true;
-  return false;
+const copiedBytes = (buffers: readonly CpuBuffer[]): number => {
+  let bytes = 0;
+  for (let i = 0; i < buffers.length; i++) if (buffers[i]!.small !== null) bytes += buffers[i]!.bytes;
+  return bytes;
 };
 
 export class KernelProgram implements CpuProgram {
@@ -102,7 +103,7 @@ export class KernelProgram implements CpuProgram {
   /** Whether an interpreted kernel was launched so often that WebAssembly is worth it, for these buffers. */
   #isWorthCode(buffers: readonly CpuBuffer[]): boolean {
     const work = this.#work;
-    if (work <= smallWork || (work <= smallCopied && isCopied(buffers))) return false;
+    if (work <= smallWork + (copiedBytes(buffers) >> 2)) return false;
     if (this.#interpreted >= hotWork) return true;
     this.#interpreted += work;
     return false;

@@ -2,6 +2,7 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { Rate } from '../../base/rate.ts';
 import { DeviceLost, ForgeError } from '../../index.ts';
 import { FieldConfigError, FieldInputError, FieldStateError } from '../errors.ts';
 import { createField, type Field } from '../field.ts';
@@ -77,13 +78,13 @@ export class Connection {
   #timer: NodeJS.Timeout | null = null;
   /** Until the handshake. */
   readonly #stranger: NodeJS.Timeout;
-  /** When the request before came, by `performance.now()`. */
-  #last = Number.NEGATIVE_INFINITY;
+  readonly #rate: Rate;
 
   constructor(id: string, socket: Socket, options: ServeOptions, state: Served, gone: () => void) {
     this.#id = id;
     this.#socket = socket;
     this.#options = options;
+    this.#rate = rateOf(options);
     this.#state = state;
     this.#gone = gone;
     socket.on('data', (bytes) => this.#receive(bytes));
@@ -190,7 +191,7 @@ export class Connection {
 
   async #handshake({ payload, sequence }: Frame): Promise<void> {
     const hello = decodeHello(payload);
-    const { token = '', shared = {}, field: options = {}, hz = 1000 } = this.#options;
+    const { token = '', shared = {}, field: options = {} } = this.#options;
     if (this.#shook) return this.fail('secondHandshake', 'there was one already', sequence);
     if (!hello) return this.fail('handshakeRequired', 'the bytes are no handshake', sequence);
     if (hello.least > version || hello.most < version)
@@ -245,7 +246,7 @@ export class Connection {
       sensors: hello.sensors,
       motors: hello.motors,
       capabilities: hello.capabilities & offers,
-      hz,
+      hz: rateLimit(this.#options),
     };
     this.#send(encodeFrame('handshake', sequence, encodeWelcome(welcome)));
   }
@@ -253,12 +254,9 @@ export class Connection {
   async #cycle({ payload, sequence }: Frame): Promise<void> {
     const watched = this.#watched;
     if (!watched) return this.fail('handshakeRequired', 'sensors came before the handshake', sequence);
-    const now = performance.now();
-    const { hz = 1000 } = this.#options;
-    // A tenth of slack: clocks and networks are not exact.
-    if (now - this.#last < 900 / hz)
-      return this.fail('tooFast', `requests come faster than ${hz} per second`, sequence);
-    this.#last = now;
+    if (!this.#rate.take())
+      return this.fail('tooFast', `requests come faster than ${rateLimit(this.#options)} per second`, sequence);
+    const begun = performance.now();
     const { field } = watched;
     const { sensorDim } = field.options.shape;
     const values = decodeValues(payload);
@@ -268,8 +266,16 @@ export class Connection {
     this.#state.cycles++;
     this.#cycles++;
     this.#send(encodeFrame('motors', sequence, encodeValues(result.motors)));
-    watched.done(result, performance.now() - now);
+    watched.done(result, performance.now() - begun);
   }
+}
+
+const rateLimit = ({ hz = 1000 }: ServeOptions): number => hz;
+
+/** A tenth of slack, since clocks are not exact, and what came in 10 ms at once, since networks and busy processes hold requests back. */
+function rateOf(options: ServeOptions): Rate {
+  const perSecond = rateLimit(options) / 0.9;
+  return new Rate(perSecond, perSecond / 100);
 }
 
 /** Takes the same time wherever the texts differ. */

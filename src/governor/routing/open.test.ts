@@ -5,17 +5,19 @@ import { openRouter } from './open.ts';
 import { Router } from './router.ts';
 
 it('a router for one device that was not measured decides by rules, and refuses measurements that it cannot compare', async () => {
-  const device = createReferenceDevice();
+  // What was measured is kept for the process: nobody else measures a device of this name.
+  const id = 'reference:unmeasured';
+  const device = { ...createReferenceDevice(), id };
   const { router, measured } = await openRouter([device], { cache: false });
   expect(measured).toEqual([]);
   expect(router).not.toBeInstanceOf(Router);
-  expect(router.explain('element_wise', 1e6)).toMatchObject({ device: 'reference', predictions: [], samples: 0 });
-  expect(router.home(100, ['reference'])).toBe('reference');
+  expect(router.explain('element_wise', 1e6)).toMatchObject({ device: id, predictions: [], samples: 0 });
+  expect(router.home(100, [id])).toBe(id);
   expect(router.exploration()).toEqual({ routedUs: 0, lostUs: 0 });
   expect(router.learned()).toEqual(new Map());
-  expect(router.profile('reference')).toBe(undefined);
-  router.recordOperationResult('element_wise', 100, 'reference', 1);
-  expect(router.stats()).toMatchObject([{ op: 'element_wise', device: 'reference', count: 1, predictedMs: 0 }]);
+  expect(router.profile(id)).toBe(undefined);
+  router.recordOperationResult('element_wise', 100, id, 1);
+  expect(router.stats()).toMatchObject([{ op: 'element_wise', device: id, count: 1, predictedMs: 0 }]);
   expect(() => router.calibrated(new Map())).toThrow(DeviceUnavailable);
   await device.close();
 });

@@ -2,8 +2,9 @@
 // tables; none is ever a file.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Rate } from '../../base/rate.ts';
 import type { Access } from './access.ts';
-import { crossSite, hostAllowed, originAllowed, Rate } from './guard.ts';
+import { crossSite, hostAllowed, originAllowed } from './guard.ts';
 import { type Answer, type ApiRequest, problem, problemOf, type Reply, readBody, send } from './reply.ts';
 
 /** What is behind the door. */
@@ -27,7 +28,8 @@ const methods = new Set(['GET', 'HEAD', 'POST']);
 export class Front {
   readonly #app: App;
   readonly #door: Door;
-  readonly #rate = new Rate();
+  /** Requests a second; a page asks for much when it starts. */
+  readonly #rate = new Rate(100, 300);
   readonly #streams = new Set<ServerResponse>();
 
   constructor(app: App, door: Door) {

@@ -1,4 +1,4 @@
-// What is looked at before anything else: the name the request was sent to, where it came from, and how many there are.
+// What is looked at before anything else: the name the request was sent to, and where it came from.
 
 import type { IncomingMessage } from 'node:http';
 
@@ -37,27 +37,4 @@ export function crossSite(request: IncomingMessage): boolean {
   const from = request.headers['sec-fetch-site'];
   if (from === undefined || from === 'same-origin' || from === 'none') return false;
   return request.headers['sec-fetch-mode'] !== 'navigate';
-}
-
-/** So many requests a second, with some to spare for the start of a page. */
-export class Rate {
-  readonly #perSecond: number;
-  readonly #burst: number;
-  #left: number;
-  #at = performance.now();
-
-  constructor(perSecond = 100, burst = 300) {
-    this.#perSecond = perSecond;
-    this.#burst = burst;
-    this.#left = burst;
-  }
-
-  take(): boolean {
-    const now = performance.now();
-    this.#left = Math.min(this.#burst, this.#left + ((now - this.#at) / 1000) * this.#perSecond);
-    this.#at = now;
-    if (this.#left < 1) return false;
-    this.#left--;
-    return true;
-  }
 }

@@ -218,6 +218,22 @@ export class State {
     });
   }
 
+  /** Whether it may be known before all values were met: one true value, or one that is not, is enough. Of whole registers only. */
+  get mayEnd(): boolean {
+    const { lane, op } = this.form;
+    return lane === null && (op === 'any' || op === 'all') && this.lanes % 16 === 0;
+  }
+
+  /** Pushes whether it is known. */
+  isKnown(c: Code): void {
+    const [first, ...others] = this.#values;
+    const any = this.form.op === 'any';
+    c.get(first!);
+    for (const v of others) c.get(v).op(any ? 'v128.or' : 'v128.and');
+    if (any) c.op('v128.any_true');
+    else c.ops('i8x16.all_true', 'i32.eqz');
+  }
+
   #takeExtreme(value: Expr, s: WasmScope): void {
     const taken = this.#values.map((_, p) => this.#em.vecLocal(value, p, s));
     if (this.#overlooked.length === 1) this.#overlooked[0]!.step(s.code, this.#values, taken);

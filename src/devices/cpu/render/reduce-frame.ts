@@ -124,23 +124,37 @@ export class ReductionFrame {
     out.append(s.code);
   }
 
-  /** A loop of steps that take values into states: up to `hi`, `lanes` positions a step. */
+  /**
+   * A loop of steps that take values into states: up to `hi`, `lanes` positions a step. `whole`: all lanes are folded into one result, so a
+   * loop ends where that is known.
+   */
   steps(
     position: number,
     lanes: number,
     scope: (rare: Set<Expr> | null) => WasmScope,
     values: readonly Expr[],
     states: readonly State[],
+    whole = false,
   ): (hi: number, out: Code) => void {
     const { em } = this;
-    const emit = (s: WasmScope, between: () => void): void => {
-      if (s.rare) em.ready(values, s);
-      between();
-      states.forEach((state, slot) => {
-        state.step(values[slot]!, this.position, s);
-      });
-    };
-    return (hi, out) => bodiesLoop(em, { position, hi, lanes, scope, emit }, out);
+    const [only] = states;
+    const ends = whole && states.length === 1 && only!.mayEnd;
+    const emit =
+      (hi: number) =>
+      (s: WasmScope, between: () => void): void => {
+        if (s.rare) em.ready(values, s);
+        between();
+        states.forEach((state, slot) => {
+          state.step(values[slot]!, this.position, s);
+        });
+        // The body for rare elements has an end of its own: it goes back to the other.
+        if (ends && s.rare) {
+          only!.isKnown(s.code);
+          s.code.if();
+          s.code.get(hi).i32(lanes).op('i32.sub').set(position).end();
+        }
+      };
+    return (hi, out) => bodiesLoop(em, { position, hi, lanes, scope, emit: emit(hi) }, out);
   }
 
   /** Runs a loop in blocks of `blockLength` steps, with something to do after each. */

@@ -55,7 +55,9 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const outputs = sizeOf(kernel.space);
   const count = sizeOf(kernel.reduced);
 
-  const streamed = form === 'columns' && isStreamed(kernel, found, vector, reducedAxes, outputAxes, streamedBytes);
+  const crowded = form === 'columns' && isCrowded(found, reducedAxes);
+  const least = crowded ? streamedBytes / 2 : streamedBytes;
+  const streamed = form === 'columns' && isStreamed(kernel, found, vector, reducedAxes, outputAxes, least);
   let chunks: Chunks = { size: vector.size, count: 1 };
   if (form === 'columns' && vector.size > main) {
     // Each item keeps about 16K values busy, in whole bodies; streams are worth following for a while.
@@ -68,9 +70,11 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const perItem = (outputs / whole) * count;
   const longest = reducedAxes.reduce((a, b) => (b.size > a.size ? b : a), { axis: -1, size: 1 });
   const wanted = Math.min(Math.ceil(wantedItems / whole), Math.floor(perItem / leastElements), longest.size);
+  const bytes = (outputs * count * found.narrowest) / 8;
   let slices = 1;
   let sliceLength = longest.size;
-  if (whole < wantedItems / 2 && wanted > 1 && outputs * wanted <= 65536) {
+  const stays = streamed && crowded && chunks.count >= fewestStripes && bytes <= cachedBytes;
+  if (!stays && whole < wantedItems / 2 && wanted > 1 && outputs * wanted <= 65536) {
     const unit = longest.axis === vector.axis ? main : 1;
     sliceLength = Math.ceil(longest.size / wanted / unit) * unit;
     slices = Math.ceil(longest.size / sliceLength);
@@ -100,6 +104,9 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
 const leastColumns = 128;
 const mostColumns = 512;
 const wantedChunks = 16;
+/** Crowded rows that a cache has room for are not cut where there are so many items. */
+const fewestStripes = 8;
+const cachedBytes = 32 << 20;
 /** Rows and columns from which on streaming pays, the least distance of rows in bytes, and the most states worth keeping. */
 const streamedRows = 64;
 const streamedColumns = 64;
@@ -125,6 +132,16 @@ function isStreamed(
   const moves = s.loads.filter((l) => strideAlong(l.index, rows.axis) !== 0);
   return moves.length > 0 && moves.every((l) => far(l) && strideAlong(l.index, vector.axis) === 1);
 }
+
+/** Values so far apart lie in the same sets of the nearest caches, which hold but a few of them. */
+const setBytes = 4096;
+
+/** Whether one column of rows crowds a few sets of the caches: what lies beside it in memory is gone before it is read. */
+const isCrowded = (s: Survey, [rows]: readonly AxisLoop[]): boolean =>
+  s.loads.some((l) => {
+    const bytes = (strideAlong(l.index, rows?.axis ?? -1) ?? 0) * byteSize(l.type);
+    return bytes !== 0 && bytes % setBytes === 0;
+  });
 
 const hasArg = (k: Kernel): boolean => k.accumulators.some((a) => a.op === 'argmax' || a.op === 'argmin');
 

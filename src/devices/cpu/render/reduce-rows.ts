@@ -60,7 +60,7 @@ export function emitRows(frame: ReductionFrame, inner: Code): void {
     out.get(lo).set(position);
     bodies.forEach((lanes, k) => {
       const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(frame.vectorDepth, row, lanes, rare);
-      const steps = frame.steps(position, lanes, scope, loop.roots, states[k]!);
+      const steps = frame.steps(position, lanes, scope, loop.roots, states[k]!, true);
       if (!blocked || k > 0 || v.size <= blockLength * lanes) {
         steps(hi, out);
         return;

@@ -165,6 +165,30 @@ describe('reductions', () => {
     }
   });
 
+  it('end any and all where they are known, wherever that is, and begin the next row afresh', () => {
+    for (const size of [15, 64, 83, 200]) {
+      // Row i has its odd one out at i, every second row has none.
+      const at = (i: number): number => (i % 2 ? -1 : i >> 1);
+      const rows = 2 * size;
+      for (const [op, usual] of [
+        ['any', 0],
+        ['all', 1],
+      ] as const) {
+        const values = Array.from({ length: rows * size }, (_, k) =>
+          k % size === at(Math.floor(k / size)) ? 1 - usual : usual,
+        );
+        expectReduced(reduction(op, 'bool', [rows, size], [1], values), `${op} ${size}`);
+        expectReduced(reduction(op, 'bool', [2, size, size], [1, 2], values), `${op} ${size} over two axes`);
+      }
+    }
+    const many = 70_000;
+    for (const hit of [0, 16_384, many - 1, many])
+      for (const op of ['any', 'all'] as const) {
+        const values = Array.from({ length: many }, (_, k) => (k === hit ? 1 : 0) ^ (op === 'all' ? 1 : 0));
+        expectReduced(reduction(op, 'bool', [many], [0], values), `${op} ${hit} of ${many}`);
+      }
+  });
+
   // Rows of more than a kilobyte, many of them: their columns are walked block by block.
   const streamed = { streamedBytes: 0 };
   const long = { f64: 131, f32: 300, f16: 700, i32: 261, i64: 130, u8: 1040, bool: 1040 } as const;
@@ -188,6 +212,24 @@ describe('reductions', () => {
       }
     });
   }
+
+  it.each([
+    ['f32', 1024, false],
+    ['f64', 1536, false],
+    ['i32', 1025, true],
+  ] as const)(
+    'of %s down %i columns are cut into slices only where rows do not crowd the caches',
+    (type, columns, cut) => {
+      const rows = 300;
+      const random = randomSource(columns);
+      for (const op of ['sum', 'max'] as const) {
+        const values = Array.from({ length: rows * columns }, () => Math.floor(1000 * random()));
+        const spec = reduction(op, type, [rows, columns], [0], values);
+        expectReduced(spec, `${op} ${type}`, streamed);
+        expect(new Run(spec, streamed).wasm.parts > 0).toBe(cut);
+      }
+    },
+  );
 
   it('keep zeros and NaN of a column from block to block', () => {
     const columns = 300;

@@ -3,7 +3,7 @@
 // Float sums and products are pairwise and rounded at every step, as a device computes them, but for long sums of f32; the order depends on the
 // length, the type and whether the values lie side by side, and on nothing else. A sum of negative zeros is 0. Positions of extremes are the first, and the first NaN wins.
 
-import { type DType, isFloat, type TypedArray } from '../../../base/dtype.ts';
+import { type DType, is64BitInt, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../../kernel/semantics.ts';
 
@@ -192,34 +192,54 @@ const logic = (stopsAt: 0 | 1): Fold => {
   };
 };
 
-const position =
-  (better: (a: Value, b: Value) => boolean) =>
-  (type: DType): Fold => {
-    const float = isFloat(type);
-    return (values, base, step, rows, length, out) => {
-      for (let r = 0; r < rows; r++) {
-        const at = base + r * length * step;
-        let best = 0;
-        for (let i = 0; i < length; i++) {
-          const v = values[at + i * step]!;
-          if (float && Number.isNaN(v)) {
-            best = i;
-            break;
-          }
-          if (better(v, values[at + best * step]!)) best = i;
-        }
-        out[r] = best;
+/** Extremes of numbers, four side by side: which of equal ones is kept, nobody can tell, and NaN and the sign of zeros do not depend on the order. */
+const extreme =
+  (better: (a: number, b: number) => number): Fold =>
+  (values, base, step, rows, length, out) => {
+    const v = values as Float32Array;
+    for (let r = 0; r < rows; r++) {
+      const at = base + r * length * step;
+      let a = v[at]!;
+      let b = a;
+      let c = a;
+      let d = a;
+      let i = 1;
+      for (let k = at + step; i + 4 <= length; i += 4, k += 4 * step) {
+        a = better(a, v[k]!);
+        b = better(b, v[k + step]!);
+        c = better(c, v[k + 2 * step]!);
+        d = better(d, v[k + 3 * step]!);
       }
-    };
+      for (; i < length; i++) a = better(a, v[at + i * step]!);
+      out[r] = better(better(a, b), better(c, d));
+    }
+  };
+
+/** `behind`: one value does not beat the best so far. It is true of no NaN. */
+const position =
+  (behind: (v: Value, best: Value) => boolean): Fold =>
+  (values, base, step, rows, length, out) => {
+    for (let r = 0; r < rows; r++) {
+      const at = base + r * length * step;
+      let best: Value = values[at]!;
+      let found = 0;
+      for (let i = 1; i < length && !Number.isNaN(best); i++) {
+        const v = values[at + i * step]!;
+        if (behind(v, best)) continue;
+        best = v;
+        found = i;
+      }
+      out[r] = found;
+    }
   };
 
 export const folds: Readonly<Record<ReduceOp, (type: DType) => Fold>> = {
   sum: (type) => (type === 'f32' ? sum32 : combining('add')(type)),
   prod: combining('mul'),
-  max: combining('max'),
-  min: combining('min'),
+  max: (type) => (is64BitInt(type) ? combining('max')(type) : extreme((a, b) => Math.max(a, b))),
+  min: (type) => (is64BitInt(type) ? combining('min')(type) : extreme((a, b) => Math.min(a, b))),
   any: () => logic(1),
   all: () => logic(0),
-  argmax: position((a, b) => a > b),
-  argmin: position((a, b) => a < b),
+  argmax: () => position((v, best) => v <= best),
+  argmin: () => position((v, best) => v >= best),
 };

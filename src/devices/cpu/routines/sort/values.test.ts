@@ -8,6 +8,7 @@ import { within } from '../../../../../test/support/time.ts';
 import { byteSize, type DType, dtypes, isFloat } from '../../../../base/dtype.ts';
 import { createReferenceDevice } from '../../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../../device.ts';
+import { comparisons } from './short-rows.ts';
 
 const reference = createReferenceDevice();
 let devices: CpuDevice[];
@@ -46,6 +47,31 @@ describe('a sort without positions', () => {
       const bytes = make(type, 2 * columns, 3);
       for (const device of devices) check(type, 2, columns, bytes, device);
     }
+  });
+
+  it.each(['f32', 'f64', 'i32', 'u32', 'f16'] as const)(
+    'of %s sorts short rows side by side, any number of them',
+    (type) => {
+      for (const [kind, make] of Object.entries(sortKinds))
+        for (const columns of [2, 5, 8, 15, 16, 17])
+          for (const rows of [1, 4, 7, 130]) check(type, rows, columns, make(type, rows * columns, rows + kind.length));
+      // Few rows with what is left to the keys, among others.
+      const rows = 203;
+      const values = Float64Array.from({ length: rows * 9 }, (_, i) => Math.sin(i));
+      for (const [at, value] of [Number.NaN, -0, 0, -Infinity].entries()) values[at * 317 + 5] = value;
+      if (type === 'f64') check(type, rows, 9, new Uint8Array(values.buffer), devices[1]);
+      if (type === 'f32') check(type, rows, 9, new Uint8Array(Float32Array.from(values).buffer), devices[1]);
+    },
+  );
+
+  it('compares columns in an order that sorts whatever they hold', () => {
+    // A network that sorts every row of zeros and ones sorts everything (Knuth, 5.3.4).
+    for (let columns = 1; columns <= 12; columns++)
+      for (let ones = 0; ones < 2 ** columns; ones++) {
+        const row = Array.from({ length: columns }, (_, i) => (ones >> i) & 1);
+        for (const [i, j] of comparisons(columns)) if (row[i]! > row[j]!) [row[i], row[j]] = [row[j]!, row[i]!];
+        if (row.some((v, i) => i > 0 && v < row[i - 1]!)) expect.fail(`${columns} columns: ${row}`);
+      }
   });
 
   it('is what the reference says', () => {

@@ -1,6 +1,7 @@
 // Sort of rows without positions: each row is turned into keys, sorted by one thread, and turned back.
 //
-// An item is a group of rows with a scratch of its own. Few long rows are sorted by all threads together: values-long.ts.
+// An item is a group of rows with a scratch of its own. Few long rows are sorted by all threads together: values-long.ts; very short ones
+// some at a time, most of them without keys: short-rows.ts.
 
 import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
@@ -14,6 +15,7 @@ import { keys } from './keys.ts';
 import { localBytes, localSort, networkOffset } from './local.ts';
 import { mostNetwork } from './network.ts';
 import { keysPass, lostPass, note, valuesPass } from './passes.ts';
+import { rowsAtOnce, sortShortRows } from './short-rows.ts';
 
 const maxGroups = 64;
 
@@ -78,15 +80,18 @@ function render(r: Sort, layout: Layout, shared: boolean): Uint8Array {
   const sort = localSort(module, word);
   const toValues = valuesPass(module, r);
   const restore = kind === 'float' ? lostPass(module, r) : null;
+  const together = rowsAtOnce(r);
+  const short = together > 0 ? sortShortRows(module, r) : null;
   const c = f.code;
   const [args, item, end] = [0, 1, 2] as const;
   const local = (): number => f.local('i32');
   const [input, values, scratch, sorted, row, rowEnd] = [local(), local(), local(), local(), local(), local()];
+  const until = local();
   const differing = f.local(word);
   const part = (offset: number): void => {
     c.get(scratch).i32(offset).op('i32.add');
   };
-  const oneRow = (): void => {
+  const find = (): void => {
     for (const [slot, pointer] of [
       [0, input],
       [1, values],
@@ -98,6 +103,9 @@ function render(r: Sort, layout: Layout, shared: boolean): Uint8Array {
         .ops('i32.mul', 'i32.add')
         .set(pointer);
     }
+  };
+  const oneRow = (): void => {
+    find();
     if (layout.sorted === null) c.get(values).set(sorted);
     else {
       part(layout.sorted);
@@ -141,6 +149,17 @@ function render(r: Sort, layout: Layout, shared: boolean): Uint8Array {
       c.get(args).mem('i32.load', 8).get(item).i32(layout.bytes).ops('i32.mul', 'i32.add').set(scratch);
       c.get(item).i32(layout.groupRows).op('i32.mul').tee(row).i32(layout.groupRows).op('i32.add').tee(rowEnd);
       c.i32(r.rows).get(rowEnd).i32(r.rows).ops('i32.lt_u', 'select').set(rowEnd);
+      if (short) {
+        // What a few rows leave to the keys is done row by row; then the next few are tried.
+        const exit = c.block();
+        const top = c.loop();
+        c.get(row).i32(together).op('i32.add').tee(until).get(rowEnd).op('i32.gt_u').brIf(exit);
+        find();
+        c.get(input).get(values).call(short.index).if();
+        c.get(until).set(row).else();
+        rising(c, row, () => c.get(until), 1, oneRow);
+        c.end().br(top).end().end();
+      }
       rising(c, row, () => c.get(rowEnd), 1, oneRow);
     },
   );
