@@ -87,6 +87,7 @@ export const amdClasses: readonly ErrorClass[] = [
       ),
       phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
       phrase(ATOMICS),
+      phrase(/\bTensile host: No devices found/i),
       phrase(/ROCm: no agent|no (?:ROCm|HIP|AMD) (?:agents?|devices?|GPUs?) (?:was |were )?(?:found|detected)/i),
     ],
     cause: (context) =>
@@ -111,7 +112,9 @@ export const amdClasses: readonly ErrorClass[] = [
     title: 'rocBLAS has no kernels for this AMD GPU',
     patterns: [
       capture(/Cannot read [^\n]*TensileLibrary[^\n]*/i),
-      phrase(/rocBLAS error: (?!hip)|Could not initialize Tensile host|rocblas\w*: (?:Could not|error)/i),
+      phrase(
+        /rocBLAS error: (?!hip|[^\n]*: No devices)|Could not initialize Tensile host(?!: No devices)|rocblas\w*: (?:Could not|error)/i,
+      ),
       code(
         /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hip[Bb][Ll][Aa][Ss]L[Tt] on an unsupported architecture/,
       ),

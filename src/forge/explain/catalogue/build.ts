@@ -216,6 +216,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'No C++ compiler is found',
     patterns: [
       phrase(/Problem with the CMake installation, aborting build/),
+      phrase(/\bCMAKE_C(?:XX)?_COMPILER not set, after EnableLanguage|\bNo CMAKE_C(?:XX)?_COMPILER could be found/),
       capture(
         /Command '\['(?:which|where)', '(?<compiler>g\+\+|c\+\+|gcc|cc|clang\+\+|cl)'\]' returned non-zero exit status/,
       ),

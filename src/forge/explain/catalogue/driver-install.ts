@@ -76,6 +76,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/\bCC version check failed|kernel was (?:built|compiled) with [^\n]{0,60}but the current compiler/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
+      capture(/\bnvidia\S*: version magic '(?<built>\S+)[^'\n]*' should be '(?<kernel>[\w.+-]+)/i),
       phrase(/Module\.symvers file is missing|NVIDIA\s+kernel modules to be built against a configuration/i),
       phrase(
         /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,

@@ -89,8 +89,9 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(/Driver\/library version mismatch(?:\s+NVML library version: (?<nvml>[\d.]+))?/i),
       code(/NVRM: API mismatch: the client[^\n]*has the version (?<nvml>[\d.]+)/),
       capture(/kernel version (?<module>[\d.]+) does not match DSO version (?<nvml>[\d.]+)/i),
+      phrase(/\bNVML\/RM version mismatch/i),
     ],
-    explains: ['no-devices', 'driver-missing', 'docker-nvidia-cli'],
+    explains: ['no-devices', 'driver-missing', 'docker-nvidia-cli', 'cuda-unknown'],
     cause: (context) =>
       `The driver's libraries${context.got.nvml ? ` (${context.got.nvml})` : ''} were upgraded, but the kernel still runs the old module${context.facts?.machine.drivers.nvidia?.mismatch ? `: ${context.facts.machine.drivers.nvidia.mismatch}` : ''}.`,
     fix: () => [
@@ -117,9 +118,9 @@ export const driverClasses: readonly ErrorClass[] = [
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
       ),
-      phrase(/(?:modprobe|insmod): ERROR: could not insert '?nvidia\S*?'?: (?!Key)/i),
+      phrase(/\bcould not insert (?:module )?'?(?:\S*\/)?nvidia\S*?'?: (?!Key)/i),
     ],
-    explains: ['no-devices', 'driver-missing', 'tf-no-gpu'],
+    explains: ['no-devices', 'driver-missing', 'tf-no-gpu', 'cuda-unknown'],
     holds: (facts) => (facts.nvidia ? true : undefined),
     cause: (context) => {
       if (context.facts && bound(context.facts, 'nouveau'))

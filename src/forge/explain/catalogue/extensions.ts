@@ -96,7 +96,11 @@ export const extensionClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/No operator found for (?:`?memory_efficient_attention_\w+`?|this attention)/i),
       capture(/`(?:cutlass|flshatt|tritonflashatt|smallk|fa[23]|ck)\w*(?:@[^`]*)?` is not supported because/i),
-      symptom(/memory_efficient_attention\.\w+(?:@[\w.]+)?: +unavailable/),
+      // A table of `xformers.info` where some kernels are there is a report.
+      symptom(
+        /memory_efficient_attention\.\w+(?:@[\w.]+)?: +unavailable/,
+        /^(?![\s\S]*memory_efficient_attention\.\S+: +available)/,
+      ),
     ],
     cause: () =>
       'No kernel takes this mixture of device, type and shape: the tensors are on the CPU, in float32, or the GPU is too old or too new for the build.',

@@ -125,6 +125,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Expected all tensors to be on the same device, but (?:found at least two devices, |got [^\n]*? is on )(?<first>[\w:]+)(?:,| and|\b)[^\n]*?(?<second>(?:cuda|cpu|xpu|mps)(?::\d+)?)?/i,
       ),
       capture(/Input type \((?<first>[\w.]+)\) and (?:weight|bias) type \((?<second>[\w.]+)\) should be the same/i),
+      phrase(/\b(?:arguments|tensors?|inputs?|operands|parameters)\b[^\n]{0,40}\bon different (?:GPUs|devices)\b/i),
       phrase(/Placeholder storage/i),
       phrase(
         /(?:Tensor|tensors?) (?:for argument|on device)[^\n]{0,60}(?:is on (?:CPU|cpu)|expected device|different devices?)|slow_conv2d_forward_mps: input/i,

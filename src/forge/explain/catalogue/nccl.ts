@@ -51,7 +51,7 @@ export const ncclClasses: readonly ErrorClass[] = [
     title: 'The ranks cannot reach each other',
     patterns: [
       capture(
-        /(?:NCCL|socket)[^\n]*(?:Connect to (?<peer>\S+) failed|Connection (?:closed|reset|refused) by (?:remote )?peer|connection abort|No route to host)/i,
+        /(?:NCCL|gloo|c10d|socket\.(?:cpp|cc))[^\n]*(?:Connect to (?<peer>\S+) failed|Connection (?:closed|reset|refused) by (?:remote )?peer|connection abort|No route to host)/i,
       ),
       capture(/Call to connect (?:failed|returned|to \S+ failed)[^\n]*(?:refused|timed out|unreachable|abort)/i),
       phrase(/Bootstrap : no socket interface found|NCCL WARN Bootstrap|NET\/(?:Socket|IB) : No (?:usable|interface)/i),

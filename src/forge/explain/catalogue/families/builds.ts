@@ -25,8 +25,8 @@ export const builds: readonly Family[] = [
   {
     code: 'device-mismatch',
     subject:
-      /\bsame device\b|expected device \S+ but got|expects device type: \w+ but|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
-    trouble: /\b(?:should|must|expected|be on|found|got|but|cannot|can't)\b/i,
+      /\bsame device\b|expected device \S+ but got|expects device type: \w+ but|\bdifferent (?:devices?|GPUs)\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
+    trouble: /\b(?:should|must|expected|be on|located|found|got|but|cannot|can't)\b/i,
   },
   {
     code: 'half-on-cpu',
@@ -42,7 +42,7 @@ export const builds: readonly Family[] = [
   {
     code: 'dtype-mixed',
     subject: /\b(?:Half|BFloat16|float16|bfloat16|fp16|bf16)\b[^\n]*\b(?:Float|float32|fp32|Half|BFloat16)\b/,
-    trouble: /\b(?:same dtype|must match|mismatch|expected|but (?:got|found))\b/i,
+    trouble: /\b(?:same dtype|must match|dtypes? (?:to )?match|mismatch|expected|but (?:got|found))\b/i,
   },
   {
     code: 'bf16-unsupported',
