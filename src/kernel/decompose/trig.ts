@@ -75,39 +75,25 @@ function reduce(f: Float, x: Expr): Reduced {
   return { q: f.where(large, far.q, q), r: f.where(large, remainder, r), low: f.where(large, far.low, low) };
 }
 
-type Polynomial = (x: Expr, coefficients: readonly number[]) => Expr;
-
-/** The same bits on all devices: random numbers of f64 are made of the cosine. */
-const exact =
-  (f: Float): Polynomial =>
-  (x, coefficients) =>
-    f.poly(x, coefficients);
-
-/** As the device does it best. */
-const best =
-  (f: Float): Polynomial =>
-  (x, coefficients) =>
-    f.series(x, coefficients);
-
 /** sin(r + low) = sin r + low·cos r, and the cosine of so small a number is 1. */
-function sine(f: Float, { r, low }: Reduced, z: Expr, of: Polynomial = exact(f)): Expr {
-  return f.add(f.add(f.mul(f.mul(r, z), of(z, tables[f.type].sin)), low), r);
+function sine(f: Float, { r, low }: Reduced, z: Expr): Expr {
+  return f.add(f.add(f.mul(f.mul(r, z), f.poly(z, tables[f.type].sin)), low), r);
 }
 
 /** cos(r + low) = cos r - low·sin r, with what 1 - r²/2 lost. */
-function exactCosine(f: Float, { r, low }: Reduced, z: Expr, of: Polynomial = exact(f)): Expr {
+function exactCosine(f: Float, { r, low }: Reduced, z: Expr): Expr {
   const half = f.mul(z, 0.5);
   const head = f.sub(1, half);
   const lost = f.sub(f.sub(1, head), half);
-  const rest = f.mul(f.mul(z, z), of(z, tables[f.type].cos));
+  const rest = f.mul(f.mul(z, z), f.poly(z, tables[f.type].cos));
   return f.add(head, f.add(lost, f.sub(rest, f.mul(r, low))));
 }
 
-/** The same in half the steps, and half a unit further from the truth at most: as far as f32 may be, but not its quotients. */
+/** The same in half the steps, and half a unit further from the truth at most: as far as sin and cos may be, but not their quotient. */
 const shortCosine = (f: Float, z: Expr): Expr => f.add(f.mul(f.poly(z, [-0.5, ...tables[f.type].cos]), z), 1);
 
-const cosine = (f: Float, v: Reduced, z: Expr, of?: Polynomial): Expr =>
-  f.type === 'f32' ? shortCosine(f, z) : exactCosine(f, v, z, of);
+/** The same bits on all devices: random numbers of f64 are made of the cosine. */
+const cosine = (f: Float, v: Reduced, z: Expr): Expr => (f.type === 'f32' ? shortCosine(f, z) : exactCosine(f, v, z));
 
 /** Whether the quadrant is odd: its last bit, moved to where the sign is. */
 const odd = (f: Float, q: Expr): Expr => f.b.alu('lt', f.shl(q, f.width - 1), f.int(0));
@@ -123,8 +109,8 @@ const half = (f: Float, q: Expr): Expr => f.shl(q, f.width - 2);
 export function sin(f: Float, x: Expr): Expr {
   const v = reduce(f, f.abs(x));
   const z = f.mul(v.r, v.r);
-  const of = f.type === 'f32' ? exact(f) : best(f);
-  const value = f.where(odd(f, v.q), cosine(f, v, z, of), sine(f, v, z, of));
+  const cosineOf = f.b.skips ? shortCosine(f, z) : cosine(f, v, z);
+  const value = f.where(odd(f, v.q), cosineOf, sine(f, v, z));
   return turned(f, value, f.b.alu('xor', half(f, v.q), f.bits(x)));
 }
 
@@ -159,7 +145,7 @@ function usualTan(f: Float, x: Expr): Expr {
 function anyTan(f: Float, x: Expr): Expr {
   const v = reduce(f, f.abs(x));
   const z = f.mul(v.r, v.r);
-  const [s, c] = [sine(f, v, z, best(f)), exactCosine(f, v, z, best(f))];
+  const [s, c] = [sine(f, v, z), exactCosine(f, v, z)];
   const cot = odd(f, v.q);
   return turned(f, f.div(f.where(cot, f.neg(c), s), f.where(cot, s, c)), f.bits(x));
 }
