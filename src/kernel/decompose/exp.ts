@@ -145,7 +145,7 @@ export function usualExpm1(f: Float, x: Expr): Expr {
 }
 
 /** `expTail` in few steps one after the other. */
-function longTail(f: Float, r: Expr): Expr {
+export function longTail(f: Float, r: Expr): Expr {
   const square = f.mul(r, r);
   return f.mul(square, f.pairs(r, square, tables[f.type].tail));
 }
