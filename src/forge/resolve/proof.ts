@@ -158,6 +158,8 @@ function decisive(rejected: readonly Rejection[], request: ResolveRequest): Reje
     const low = /Python (\d+\.\d+) to/.exec(newest.reason)?.[1];
     return low !== undefined && compareVersions(request.python, low) < 0 ? last.at(-1) : newest;
   }
-  const least = newest?.check === 'driver' || newest?.check === 'libc' || newest?.check === 'macos';
+  const least =
+    ['driver', 'libc', 'macos'].includes(newest?.check ?? '') ||
+    (newest?.check === 'kernels' && last.every(({ reason }) => reason.includes('needs compute capability')));
   return least ? last.at(-1) : newest;
 }
