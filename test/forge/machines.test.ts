@@ -335,6 +335,16 @@ describe('machines that people have', () => {
     expect(laptop.warnings.join()).toMatch(/to use the GPU all the same, set HSA_OVERRIDE_GFX_VERSION=10\.3\.0/);
   });
 
+  it('are told what there is, where a version or variant was never built', () => {
+    const { on } = read('RTX 3090 | 580.95.05 | linux | torch | ');
+    const reason = (wish: { version?: string; variant?: string }) => {
+      const none = resolve(tables, { machine: on, framework: 'pytorch', ...wish });
+      return none.status === 'none' ? none.reason : '';
+    };
+    expect(reason({ version: '1.12.1' })).toContain('the tables hold 1.13.1 to');
+    expect(reason({ version: '2.5.1', variant: 'cu130' })).toContain('the tables hold cu124, cu121, cu118');
+  });
+
   it('with an older JetPack are not given a build of a newer one', () => {
     const { on } = read('Jetson AGX Orin | 35.4 | linux-arm64 | torch | ');
     const board = known({ model: 'Jetson AGX Orin', soc: 'tegra234', l4t: '35.4.1' }, 'device-tree');

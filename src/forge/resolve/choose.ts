@@ -8,7 +8,7 @@
 import type { Tables } from '../data/schemas.ts';
 import { hostTarget, pythonsIn, smOf, type VendorTarget, vendorTargets } from './facts.ts';
 import { type Candidate, judge, rank } from './judge.ts';
-import { adviceFor, mainReason, proofOf, pythonStep, summarise } from './proof.ts';
+import { adviceFor, mainReason, proofOf, pythonStep, summarise, wished } from './proof.ts';
 import { bestForVendor } from './sets.ts';
 import {
   type Choice,
@@ -103,7 +103,7 @@ export function choose(
   }
   if (rejected.length === 0 && targets.length > 0 && !request.cpuOnly) rejected.push(...unserved(wheels, targets));
   if (rejected.length === 0) rejected.push(...judge(tables, wheels, host).rejected.map((entry) => entry.rejection));
-  const reason = mainReason(framework, wheels.length, rejected, request);
+  const reason = mainReason(framework, wheelsOf(tables, framework), rejected, request);
   return {
     ...common,
     status: 'none',
@@ -150,12 +150,6 @@ function otherVendors(targets: readonly VendorTarget[], chosen: VendorTarget): r
 export function listBuilds(tables: Tables, request: ResolveRequest): readonly Choice[] {
   const result = choose(tables, request);
   return result.status === 'ok' ? [result.choice, ...result.alternatives] : [];
-}
-
-function wished(wheel: Wheel, request: ResolveRequest): boolean {
-  const { version, variant } = request;
-  if (version !== undefined && wheel.version !== version && !wheel.version.startsWith(`${version}.`)) return false;
-  return variant === undefined || wheel.variant === variant || (variant === 'cpu' && wheel.backend === 'cpu');
 }
 
 const variables = (environment: Readonly<Record<string, string>>): string =>
