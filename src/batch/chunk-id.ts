@@ -3,7 +3,7 @@
 import { checked } from '../base/signatures.ts';
 import { ArgumentError, dtypes } from '../index.ts';
 import { badArgument, badOption } from './failures.ts';
-import { sent, wired } from './json.ts';
+import { isObject, sent, wired } from './json.ts';
 import { kindOf } from './lists.ts';
 import { batchKinds } from './signatures.ts';
 import {
@@ -78,8 +78,6 @@ export function describe(
     'Put data into files and give references to them as inputs.',
   );
 }
-
-const isObject = (v: unknown): boolean => typeof v === 'object' && v !== null;
 
 /** What chunks come from; throws if nothing can come from it. */
 export function checkSource(chunks: unknown): void {

@@ -16,8 +16,10 @@ export function wired(value: unknown, name: string): Wired {
 }
 
 /** A value as it arrives elsewhere: what is done to it here later changes nothing there. */
-export const sent = <T>(value: T): T =>
-  typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as T) : value;
+export const sent = <T>(value: T): T => (isObject(value) ? (JSON.parse(JSON.stringify(value)) as T) : value);
+
+/** What others may change. */
+export const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Nobody writes deeper data, and rings have no end. */
 const deepest = 100;

@@ -208,7 +208,7 @@ export class LocalJob implements JobHandle {
   }
 
   async retry(): Promise<number> {
-    if (this.cancelled) throw retryOfCancelled(this.id);
+    if ((await this.status()).state === 'cancelled') throw retryOfCancelled(this.id);
     const again = [...this.#dead.values()].map(({ waiting }) => ({ ...waiting, attempt: 1 }));
     this.#dead.clear();
     this.#requeue(again);

@@ -5,7 +5,7 @@ import { letterOf } from './chunk-failures.ts';
 import { chunkIdOf } from './chunk-id.ts';
 import { ChunkOverdue, resultWithin } from './chunk-time.ts';
 import { endsWithin } from './ends-within.ts';
-import { sent } from './json.ts';
+import { isObject, sent } from './json.ts';
 import type { Run, Waiting } from './local-job.ts';
 import { batchKinds, workerSignatures } from './signatures.ts';
 import {
@@ -79,7 +79,7 @@ export class LocalWorker implements WorkerHandle {
     const chunkId = await chunkIdOf(chunk);
     try {
       // A handler may change what it is given; the next attempt gets it as it was.
-      const given = { ...chunk, params: sent(chunk.params) };
+      const given = isObject(chunk.params) ? { ...chunk, params: sent(chunk.params) } : chunk;
       const work = this.#handler(given, {
         chunkId,
         attempt,

@@ -25,7 +25,7 @@ export type Capability = string;
 export interface JobDescriptor {
   /**
    * Default: a new one. Submitting the same chunks under the same id again repeats nothing that is done, and goes on with a job that was
-   * cancelled. Other chunks under the id of a job that is there are refused.
+   * cancelled. Other chunks under the id of a job that is there, and fewer, are refused.
    */
   readonly id?: string | undefined;
   readonly op: string;
@@ -33,7 +33,7 @@ export interface JobDescriptor {
   readonly codeVersion?: string | undefined;
   /** Default 'cpu'. */
   readonly needs?: Capability | undefined;
-  /** Slower kinds of workers that may help once the backlog of each fast one reaches `slowdown`. */
+  /** Slower kinds of workers that may help once the backlog of each fast one reaches `slowdown`, or there is no fast one. */
   readonly overflow?: { readonly to: Capability; readonly slowdown: number } | undefined;
   /** Attempts at a chunk before it is a dead letter. Default 3. */
   readonly attempts?: number | undefined;
@@ -131,14 +131,14 @@ export interface WorkerContext {
   readonly chunkId: string;
   /** 1 for the first. */
   readonly attempt: number;
-  /** The worker closes, the job was cancelled, or the chunk was done elsewhere. */
+  /** The worker closes, the job was cancelled, or the chunk was done elsewhere. Of this chunk alone; made when it is asked for. */
   readonly signal: AbortSignal;
 }
 
 export interface WorkerHandle {
   readonly id: string;
   stats(): WorkerStats;
-  /** Takes nothing new, and waits for what runs: for five seconds at most. */
+  /** Takes nothing new, tells what runs to stop, and waits for it: for five seconds at most. That is no failed attempt. */
   close(): Promise<void>;
 }
 
@@ -158,7 +158,7 @@ export interface WorkerOptions {
 export interface Transport {
   /**
    * Resolves when all chunks are in the queue: it waits while 10,000 of them wait. A source that fails cancels the job; one that
-   * never ends is left when the job is cancelled or the transport closes.
+   * never ends, or falls silent, is left when the job is cancelled or the transport closes.
    */
   submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle>;
   worker(handler: ChunkHandler, caps: WorkerCaps, options?: WorkerOptions): Promise<WorkerHandle>;

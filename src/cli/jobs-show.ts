@@ -99,7 +99,8 @@ function refused(code: string, message: string, flags: JobFlags, output: Output,
 
 async function cancelled(job: Handle): Promise<string> {
   await job.cancel();
-  return 'cancelled';
+  const { state } = await job.status();
+  return state === 'done' ? 'it is done: there was nothing to cancel' : 'cancelled';
 }
 
 async function retried(job: Handle): Promise<string> {

@@ -4,8 +4,10 @@
 // Exit status: 0 done, 1 failed, 2 a call that is not understood. With --json a failure is one JSON object on standard output too.
 
 import type { Command } from 'commander';
+import { endQuietly } from '../base/end-quietly.ts';
 import { isOldNode } from '../base/platform.ts';
 import { version } from '../base/version.ts';
+import { plainText } from '../forge/text/plain.ts';
 import { failureJson, tellFailure } from './failure.ts';
 import { fitted, helpWidth } from './help.ts';
 
@@ -13,6 +15,7 @@ const args = process.argv.slice(2);
 const json = args.includes('--json');
 
 async function main(): Promise<void> {
+  endQuietly();
   if (isOldNode()) throw (await import('../runtime/old-node.ts')).oldNode();
   // Before anything is loaded: this is what scripts ask for.
   if (args[0] === '--version' || args[0] === '-V') {
@@ -26,7 +29,8 @@ async function main(): Promise<void> {
     .showHelpAfterError('(gpuforge --help lists the commands)')
     .configureOutput({
       writeOut: (text) => void process.stdout.write(fitted(text, helpWidth())),
-      ...(json ? { writeErr: () => {} } : {}),
+      // What is refused is quoted, and may hold escape sequences.
+      writeErr: (text) => void (json || process.stderr.write(plainText(text))),
     })
     .enablePositionalOptions()
     .exitOverride();

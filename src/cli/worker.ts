@@ -66,10 +66,16 @@ export function register(program: Command): void {
         process.once('SIGINT', () => end('stopped'));
         process.once('SIGTERM', () => end('stopped'));
       });
-      const why = await Promise.race([stopped, worker.quarantine.then(() => 'quarantined' as const)]);
+      const why = await Promise.race([stopped, worker.quarantine]);
       await worker.close();
       const { done, failed, duplicates } = worker.stats();
-      process.stdout.write(`${why}: ${done} chunks done, ${failed} attempts failed, ${duplicates} results discarded\n`);
+      if (why !== 'stopped')
+        process.stderr.write(
+          `gpuforge: this worker stops: ${why}\n  fix: \`gpuforge jobs show ID\` tells which chunks fail. Unfinished ones go to other workers.\n`,
+        );
+      process.stdout.write(
+        `stopped: ${done} chunks done, ${failed} attempts failed, ${duplicates} results discarded\n`,
+      );
       // Connections that wait for a Redis which is gone must not keep it alive.
       process.exit(why === 'stopped' ? 0 : 1);
     });

@@ -23,6 +23,7 @@ import type {
   ProcessPort,
   RunResult,
 } from './ports.ts';
+import { readRegular } from './regular-file.ts';
 
 const MOST_OUTPUT = 4 * 1024 * 1024;
 
@@ -75,10 +76,14 @@ export function nodePorts(options: NodePortOptions = {}): Ports {
   };
 }
 
-/** Without HOME (a service, a bare container) the account database still knows. */
+/** Without HOME (a service, a bare container) the account database still knows; a HOME that is no whole path counts as none. */
 function homeOf(env: Readonly<Record<string, string | undefined>>): string {
-  return env.HOME || env.USERPROFILE || (attempt(() => os.homedir()) ?? '');
+  return whole(env.HOME) ?? whole(env.USERPROFILE) ?? (attempt(() => os.userInfo().homedir) || '');
 }
+
+/** A path from the root; others would make folders wherever the program was started. */
+const whole = (folder: string | undefined): string | undefined =>
+  folder !== undefined && (path.isAbsolute(folder) || path.win32.isAbsolute(folder)) ? folder : undefined;
 
 function platformOf(name: NodeJS.Platform): Platform {
   return name === 'linux' ? 'linux' : name === 'win32' ? 'windows' : name === 'darwin' ? 'macos' : 'other';
@@ -111,7 +116,7 @@ export function cacheFolder(platform: Platform, env: Readonly<Record<string, str
       return path.join(home, 'Library', 'Caches', 'gpuforge');
     case 'linux':
     case 'other':
-      return path.join(env.XDG_CACHE_HOME || path.join(home, '.cache'), 'gpuforge');
+      return path.join(whole(env.XDG_CACHE_HOME) ?? path.join(home, '.cache'), 'gpuforge');
     default:
       return platform satisfies never;
   }
@@ -120,7 +125,7 @@ export function cacheFolder(platform: Platform, env: Readonly<Record<string, str
 /** The beginning of a file that would be long to generate. */
 function readHead(file: string, bytes: number): string | undefined {
   return attempt(() => {
-    const handle = fs.openSync(file, 'r');
+    const handle = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
     try {
       const buffer = Buffer.alloc(bytes);
       return buffer.toString('utf8', 0, fs.readSync(handle, buffer, 0, bytes, null));
@@ -130,39 +135,9 @@ function readHead(file: string, bytes: number): string | undefined {
   });
 }
 
-/** No file that detection reads is longer; a bound keeps an endless one from filling the memory. */
-const MOST_TEXT = 4 * 1024 * 1024;
-const CHUNK = 16 * 1024;
-let chunk: Buffer | undefined;
-
-/**
- * The text of a regular file, to a bound. Opened without blocking: a pipe or a device where a file is expected is passed
- * over instead of waited for.
- */
+/** The text of a regular file; undefined where there is none. Asking first is cheaper than an error. */
 function readText(file: string): string | undefined {
-  if (!fs.existsSync(file)) return undefined;
-  return attempt(() => {
-    const handle = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
-    try {
-      if (!fs.fstatSync(handle).isFile()) return undefined;
-      // Nearly every file fits into one read of the shared buffer; the copy of the others is made when it is needed.
-      chunk ??= Buffer.allocUnsafeSlow(CHUNK);
-      let size = fs.readSync(handle, chunk, 0, CHUNK, null);
-      for (let read = size; read > 0 && size < CHUNK; size += read)
-        read = fs.readSync(handle, chunk, size, CHUNK - size, null);
-      if (size < CHUNK) return chunk.toString('utf8', 0, size);
-      const parts = [Buffer.from(chunk.subarray(0, size))];
-      while (size < MOST_TEXT) {
-        const read = fs.readSync(handle, chunk, 0, CHUNK, null);
-        if (read === 0) break;
-        parts.push(Buffer.from(chunk.subarray(0, read)));
-        size += read;
-      }
-      return Buffer.concat(parts).toString('utf8');
-    } finally {
-      fs.closeSync(handle);
-    }
-  });
+  return fs.existsSync(file) ? attempt(() => readRegular(file)) : undefined;
 }
 
 const nodeFiles: FilePort = {

@@ -1,5 +1,7 @@
 // Terminal output: colours where a person looks on, aligned columns, plain text everywhere else.
 
+import { endQuietly } from '../base/end-quietly.ts';
+
 export interface Output {
   /** Standard output. */
   write(text: string): void;
@@ -36,24 +38,8 @@ export function styleFor(output: Output, choice: ColourChoice): Style {
   return output.isTTY || (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') ? colours : none;
 }
 
-/** A reader that went away (`| head`) or a full disk ends the program without a stack trace. */
-function endsQuietly(stream: NodeJS.WriteStream): void {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    if (stream === process.stdout && !/EPIPE|EIO/.test(error.code ?? ''))
-      process.stderr.write(`error: standard output cannot be written: ${error.code ?? error.message}\n`);
-    process.exit(2);
-  });
-}
-
-let listening = false;
-
 export function processOutput(): Output {
-  if (!listening) {
-    listening = true;
-    endsQuietly(process.stdout);
-    endsQuietly(process.stderr);
-  }
+  endQuietly();
   return {
     write: (text) => void process.stdout.write(text),
     warn: (text) => void process.stderr.write(text),

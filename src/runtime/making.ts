@@ -141,7 +141,7 @@ export abstract class TensorMaking {
 
   /**
    * Evenly spaced values below `stop`. Without a dtype: i32 if that holds all of them, i64 if they are other whole numbers,
-   * else f32.
+   * else f32. With an integer dtype fractions are dropped as NumPy does: from the first two values, whose distance is the step.
    * @example rt.arange(1, 4) // → [1, 2, 3]
    * @example rt.arange(2, { dtype: 'f32' }) // → [0, 1]
    */

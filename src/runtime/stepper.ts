@@ -279,6 +279,9 @@ export class Stepper {
     const given = new Tensor(host, host.upload(bytes, this.#dtype, this.#shape));
     const results = this.#step({ ...this.#state, ...state }, given, ...(this.#options.fixed ?? []));
     this.#asked = lastCall(this.#step);
+    const { reads } = this.#options;
+    if (!(results?.[reads] instanceof Tensor))
+      throw refused(`the function returns no '${reads}', which is read`, `Return it under that name: { ${reads}: … }.`);
     return Object.fromEntries(Object.entries(results).filter(([name]) => name in this.#state || name in state));
   }
 

@@ -7,7 +7,7 @@ import { checkShape, normalizeAxis, type Shape, show, sizeOf } from '../base/sha
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
-import { castValue } from '../kernel/semantics.ts';
+import { castValue, roundTo } from '../kernel/semantics.ts';
 import { alu, cast, constant, constantFrom, expand, nestedShape, positionType, type ScalarInput } from './build.ts';
 import { diagonalMask, triangleMask } from './views.ts';
 
@@ -257,9 +257,17 @@ export function arange(start: number, stop: number, step: number, dtype: DType |
     });
   }
   const type = dtype ?? (whole ? (isI32(start) && isI32(last) ? 'i32' : 'i64') : 'f32');
-  const wide = type === 'bool' ? positionType(count) : accumulatorFor(type);
+  const wide = type !== 'bool' ? accumulatorFor(type) : whole ? positionType(count) : 'f32';
+  const [first, apart] = isInt(wide) && count > 0 ? wholeSteps(start, step, count, wide) : [start, step];
   const i = makeNode('iota', wide, [count], [], args.axis(0));
-  return cast(alu('add', alu('mul', i, constant(wide, step)), constant(wide, start)), type);
+  return cast(alu('add', alu('mul', i, constant(wide, apart)), constant(wide, first)), type);
+}
+
+/** As NumPy has it: integers begin with the whole parts of the first two values, which have to fit, and go on at their distance. */
+function wholeSteps(start: number, step: number, count: number, dtype: DType): readonly [number, number] {
+  const [first, second] = [start, count > 1 ? start + step : start].map((v) => Math.trunc(v)) as [number, number];
+  for (const v of [first, second]) constantFrom(dtype, v, 'arange');
+  return [first, second - first];
 }
 
 const isExact = Number.isSafeInteger;
@@ -280,8 +288,12 @@ export function linspace(start: number, stop: number, count: number, dtype: DTyp
   }
   const wide = dtype === 'f64' ? 'f64' : 'f32';
   const i = makeNode('iota', wide, [count], [], args.axis(0));
-  const step = count > 1 ? (stop - start) / (count - 1) : 0;
-  const value = alu('add', alu('mul', i, constant(wide, step)), constant(wide, start));
+  // A range that the dtype cannot hold is gone through at half its size.
+  const far = !Number.isFinite(roundTo[wide](stop - start));
+  const [from, to] = far ? [start / 2, stop / 2] : [start, stop];
+  const step = count > 1 ? (to - from) / (count - 1) : 0;
+  const line = alu('add', alu('mul', i, constant(wide, step)), constant(wide, from));
+  const value = far ? alu('mul', line, constant(wide, 2)) : line;
   // The last value is the end itself, whatever rounding did on the way.
   const last = alu('eq', i, constant(wide, count - 1));
   return cast(count > 1 ? alu('where', last, expand(constant(wide, stop), [count]), value) : value, dtype);

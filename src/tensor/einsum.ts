@@ -153,6 +153,8 @@ function parse(spec: string, operands: readonly Node[]): { inputs: string[][]; o
   const unknown = output.find((l) => !counts.has(l));
   if (unknown !== undefined) throw bad(spec, `the result names '${unknown}', which no operand has`);
   if (new Set(output).size !== output.length) throw bad(spec, 'the result names a label twice');
+  if (widest > 0 && !output.includes(ellipsis(1)[0]!))
+    throw bad(spec, `'...' stands for ${widest} of the axes, and the result does not say where they go`);
   return { inputs, output };
 }
 

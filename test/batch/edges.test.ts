@@ -342,3 +342,41 @@ describe('functions', () => {
     await batch.dispose();
   });
 });
+
+describe('what makes no sense is told in words that help', () => {
+  it('a module without that function, items and results that cannot be sent', async () => {
+    const module = join(folder, 'odd.mjs');
+    writeFileSync(module, 'export const made = () => () => 1;');
+    await using batch = createBatch([1, 2]);
+    const run = (more: { module: string; export: string }) => batch.executeParallel(more, { onError: 'collect' });
+    await expect(run({ module, export: 'none' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('exports no function none'),
+    });
+    await expect(run({ module: join(folder, 'gone.mjs'), export: 'made' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('gone.mjs'),
+    });
+    const [made] = await run({ module, export: 'made' });
+    expect(String(made!.ok ? '' : made!.error)).toContain('its result cannot be sent from a worker thread');
+    await using odd = createBatch([() => 1]);
+    await expect(odd.executeParallel({ module, export: 'made' })).rejects.toThrow(
+      'item 0 of 1 failed: the item cannot be sent to a worker thread',
+    );
+  });
+
+  it('a size that is none, a key for all, a view that is no array', async () => {
+    for (const mb of [Number.NaN, 0, 'x'] as number[]) {
+      await using batch = createBatch([1], { mbPerItem: () => mb });
+      await expect(batch.executeParallel((n) => n)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+    }
+    await expect(batchXor([Uint8Array.of(1)], null as never)).rejects.toThrow('the key is null');
+    const view = new DataView(new ArrayBuffer(4)) as never;
+    await expect(batchElementwise([view], 'square')).rejects.toThrow('item 0 is a DataView');
+    // Lists do not go on with the other items: no option is advised that they do not have.
+    const gone = new Uint8Array(4);
+    structuredClone(gone.buffer, { transfer: [gone.buffer] });
+    const error = await batchXor([gone, Uint8Array.of(1)], Uint8Array.of(1)).catch((e: unknown) => e);
+    expect(error).toMatchObject({ index: 0, fix: expect.not.stringContaining('onError') });
+  });
+});

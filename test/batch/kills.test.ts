@@ -168,6 +168,13 @@ describe('the commands', () => {
     const wrong = start('--device', 'tpu');
     expect(await wrong.ended).toBe(1);
     expect(wrong.text()).toMatch(/^gpuforge: .*there is no device 'tpu'\n +fix: .*cuda, webgpu, cpu.*\n$/);
+    const queue = await openTransport(own.url);
+    const poison = await queue.submit({ op: 'dies', attempts: 9 }, [{ params: { times: 9 } }]);
+    const dying = start();
+    expect(await dying.ended).toBe(1);
+    expect(dying.text()).toMatch(/this worker stops: .* died 3 times in 10 minutes; the last time, .* ended with /);
+    await poison.remove();
+    await queue.close();
     const worker = start();
     while (!worker.text().includes('Ctrl+C')) await new Promise((resolve) => setTimeout(resolve, 20));
     await own.stop();
@@ -210,7 +217,8 @@ describe('the commands', () => {
     expect(json).toMatchObject({ schema: 'gpuforge.job/1', id: 'shown', done: 3, total: 3, state: 'done' });
     expect((await run('show', 'nobody')).code).toBe(1);
     expect((await run('explode', 'x')).code).toBe(2);
-    expect((await run('cancel', 'shown')).text).toContain('cancelled');
+    expect((await run('cancel', 'shown')).text).toContain('it is done: there was nothing to cancel');
+    expect((await run('retry', 'shown')).text).toContain('no chunk of it has failed for good');
     expect((await run('remove', 'shown')).code).toBe(0);
     expect((await run('show', 'shown')).code).toBe(1);
     await stopAll();

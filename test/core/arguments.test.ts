@@ -68,6 +68,7 @@ const refused: Readonly<Record<string, () => unknown>> = {
   'no tensors': () => rt.stack([]),
   'a number for an einsum operand': () => rt.einsum('i,i', m, odd(3)),
   'no spec': () => rt.einsum(odd(undefined), m),
+  'an ellipsis that the result leaves out': () => rt.einsum('a...->a', m),
   'an end of random numbers that is none': () => rt.random.uniform([2], { high: Number.NaN }),
   'an unknown option of random numbers': () => rt.random.normal([2], { sd: 2 } as never),
   'too many tiles': () => m.tile([2 ** 30, 2 ** 30]),

@@ -2,7 +2,7 @@
 
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ArgumentError, createRuntime, type Runtime } from '../../src/index.ts';
+import { ArgumentError, createRuntime, type DType, DTypeError, type Runtime } from '../../src/index.ts';
 
 let rt: Runtime;
 beforeAll(async () => {
@@ -110,6 +110,35 @@ describe('a sum of bools', () => {
 });
 
 describe('options in place of numbers that are left out', () => {
+  it('give ranges of integers the values that NumPy gives, or refuse them', async () => {
+    const values = async (...[start, stop, step, dtype]: [number, number, number, DType]) =>
+      Array.from((await rt.arange(start, stop, step, { dtype }).data()) as ArrayLike<number | bigint>, Number);
+    expect(await values(0, 3, 0.5, 'i64')).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await values(0.5, 5.5, 1, 'u64')).toEqual([0, 1, 2, 3, 4]);
+    expect(await values(0.5, 5.5, 1.5, 'i32')).toEqual([0, 2, 4, 6]);
+    expect(await values(5, 0, -2, 'u64')).toEqual([5, 3, 1]);
+    expect(await values(250, 262, 3, 'u8')).toEqual([250, 253, 0, 3]);
+    expect(await values(0.5, 2, 1, 'bool')).toEqual([1, 1]);
+    expect(await values(-3, -3, 1, 'u8')).toEqual([]);
+    for (const [start, stop, dtype] of [
+      [-3, 3, 'u8'],
+      [-3, 3, 'u64'],
+      [2 ** 33, 2 ** 33 + 4, 'i32'],
+    ] as const)
+      expect(() => rt.arange(start, stop, 1, { dtype })).toThrow(DTypeError);
+  });
+
+  it('reach over ranges that a dtype cannot hold', async () => {
+    for (const [dtype, far] of [
+      ['f32', 3e38],
+      ['f64', 1.7e308],
+    ] as const)
+      for (const count of [2, 3, 4, 5]) {
+        const got = Array.from(await rt.linspace(-far, far, count, { dtype }).data());
+        for (const [i, v] of got.entries()) expect(v / far).toBeCloseTo(-1 + (2 * i) / (count - 1), 6);
+      }
+  });
+
   it('give ranges, positions and matrices their dtype', async () => {
     const made = [
       rt.arange(3, { dtype: 'f32' }),

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  ArgumentError,
   createRuntime,
   createStepper,
   type FaultyDevice,
@@ -196,6 +197,18 @@ describe('a stepper', () => {
     expect(() => stepper.runSync(give(0))).toThrow(/lost/);
     expect(() => stepper.runSync(give(0))).toThrow(/lost/);
     stepper.dispose();
+  });
+
+  it('refuses a function that does not return what is read, and keeps nothing of the run', async () => {
+    const nothing = rt.compile((s: Readonly<Record<string, Tensor>>, x: Tensor) => ({ other: s.sum!.add(x) }));
+    const state = { sum: rt.zeros([500]) };
+    const stepper = createStepper(rt, nothing, { state, input: { shape: [500] }, reads: 'sum', device: 'cpu' });
+    const bytes = rt.stats().bytes;
+    expect(() => stepper.runSync(give(0, 500))).toThrow(/returns no 'sum', which is read/);
+    await expect(stepper.run(give(0, 500))).rejects.toThrow(ArgumentError);
+    expect(rt.stats().bytes).toBe(bytes);
+    stepper.dispose();
+    nothing.dispose();
   });
 
   it('refuses what does not fit, and everything after its end', () => {

@@ -1,11 +1,13 @@
 // What a hostile or broken machine must not do: hang detection, write to the terminal, or lead files elsewhere.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, type StdioOptions, spawnSync } from 'node:child_process';
 import {
+  closeSync,
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,8 +16,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { changeConfig, configPath, loadConfig } from '../../src/forge/config/file.ts';
 import { capture } from '../../src/forge/config/testing.ts';
+import { loadTables } from '../../src/forge/data/tables.ts';
 import { runDetect } from '../../src/forge/detect/command.ts';
 import { detect } from '../../src/forge/detect/detect.ts';
 import { runDoctor, runReport } from '../../src/forge/doctor/command.ts';
@@ -32,6 +37,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const posix = process.platform !== 'win32';
 const ports = (env: Record<string, string> = {}) =>
   nodePorts({ env: { HOME: folder, ...env }, cacheFolder: join(folder, 'cache') });
@@ -60,7 +66,63 @@ describe.runIf(posix)('files that are no files', () => {
   });
 });
 
+describe.runIf(posix)('files that the user names', () => {
+  it('cannot hang a command by being a pipe or a device without end', () => {
+    const fifo = join(folder, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const start = performance.now();
+    for (const odd of [fifo, '/dev/zero']) {
+      const config = loadConfig({ platform: 'linux', home: folder, env: { GPUFORGE_CONFIG: odd } });
+      expect(config.problems.join()).toMatch(/is not a regular file/);
+      expect(() => loadTables(odd)).toThrow(/--data: cannot read/);
+    }
+    expect(performance.now() - start).toBeLessThan(within(500));
+  });
+
+  it('below a HOME that is a device are refused with the reason', () => {
+    const path = configPath({ platform: 'linux', home: '/dev/null', env: {} });
+    expect(() => changeConfig(path, 'network.offline', 'true')).toThrow(/cannot write .dev.null/);
+  });
+});
+
+describe.runIf(existsSync('/dev/full'))('a full disk behind standard output', () => {
+  it.each([['completion', 'bash'], ['--help'], ['config', '--help'], ['detect']])(
+    'ends %s %s without a trace',
+    (...args) => {
+      const full = openSync('/dev/full', 'w');
+      try {
+        const stdio: StdioOptions = ['ignore', full, 'pipe'];
+        const { status, stderr } = spawnSync(process.execPath, [CLI, ...args], { stdio, encoding: 'utf8' });
+        expect(stderr).toBe('error: standard output cannot be written: ENOSPC\n');
+        expect(status).toBe(2);
+      } finally {
+        closeSync(full);
+      }
+    },
+  );
+});
+
+describe('arguments that are refused', () => {
+  const evil = '\u001b]0;owned\u0007\u001b_APC\u001b\\\u202ex';
+
+  it.each([['completion', evil], ['cache', evil], ['data', evil], [`--${evil}`]])(
+    'reach no terminal: %s',
+    (...args) => {
+      const { stderr } = spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
+      expect(stderr).toMatch(/^error: /);
+      expect(stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);
+    },
+  );
+});
+
 describe('a machine without HOME', () => {
+  it('or with one that is no whole path writes nothing where it was started', () => {
+    expect(cacheFolder('linux', { HOME: 'rel/dir' })).toMatch(/^[/\\]|^[A-Z]:/);
+    expect(nodePorts({ env: { HOME: 'rel/dir' } }).home).toMatch(/^[/\\]|^[A-Z]:/);
+    expect(cacheFolder('linux', { HOME: folder, XDG_CACHE_HOME: 'rel' })).toBe(join(folder, '.cache', 'gpuforge'));
+    expect(configPath({ platform: 'linux', home: folder, env: { XDG_CONFIG_HOME: 'rel' } })).toContain(folder);
+  });
+
   it('still has a folder of its own', () => {
     const bare = nodePorts({ env: {} });
     expect(bare.home).not.toBe('');

@@ -166,6 +166,9 @@ const targets: readonly (() => Tensor)[] = [
   () => rt.ones([1, 2, 4, 4], { dtype: 'f16' }),
 ];
 
+/** Results are read up to this many elements. */
+const most = 10_000;
+
 /** Runs one call, and waits for it if it waits; tells what is wrong with how it ended, or null. */
 async function problem(target: object, name: string, args: readonly unknown[]): Promise<string | null> {
   try {
@@ -175,7 +178,10 @@ async function problem(target: object, name: string, args: readonly unknown[]): 
     const odd = tensors.find(
       (t) => !t.shape.every((d) => Number.isSafeInteger(d) && d >= 0) || !Number.isSafeInteger(t.size),
     );
-    return odd ? `made ${odd}` : null;
+    if (odd) return `made ${odd}`;
+    // What was taken must also compute.
+    for (const t of tensors) if (!t.disposed && t.size <= most) await t.data();
+    return null;
   } catch (e) {
     return e instanceof ForgeError ? null : `threw ${e instanceof Error ? (e.stack ?? e) : String(e)}`;
   }

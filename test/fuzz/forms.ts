@@ -1,13 +1,13 @@
 // Other forms of the same ops: axes counted from the end, indices of every integer type that count from the end too, scans that run
 // backwards or leave their own element out, rolls over several axes, choices beside a number, values made by a rule, many axes.
 
-import { type DType, dtypes, isFloat, sumTypeFor } from '../../src/base/dtype.ts';
+import { accumulatorFor, type DType, dtypes, isFloat, sumTypeFor } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
 import { where as chosen, scalarBeside } from './elementwise.ts';
 import { type Dice, type Move, named, one, pickOf, type Row } from './move.ts';
 import * as move from './rearrange.ts';
-import { type Bounded, fill, unravel, zeroOf } from './value.ts';
+import { type Bounded, epsilon, fill, largest, rounded, unravel, zeroOf } from './value.ts';
 
 const first = (shape: readonly number[], axis: number, count: number): (readonly [number, number, number])[] =>
   shape.map((d, i) => [0, i === axis ? count : d, 1] as const);
@@ -175,7 +175,8 @@ export const madeRow: Row = (x, dice): Move | null => {
   const shape = dice(2) ? x.shape : [1 + dice(4), dice(5)];
   if (shape.length === 0 || dtype === 'bool') return null;
   const value = (v: number): number | bigint => (typeof zeroOf(dtype) === 'bigint' ? BigInt(v) : v);
-  const which = dice(3);
+  const which = dice(5);
+  if (which >= 3) return { ...(which === 3 ? counted(dtype, dice) : spaced(dtype, dice)), alone: true };
   const axis = dice(shape.length);
   // Halves and bytes hold the positions of short axes exactly.
   if (which === 0 && shape[axis]! <= 256) {
@@ -201,6 +202,32 @@ export const madeRow: Row = (x, dice): Move | null => {
     alone: true,
   };
 };
+
+/** A range: integers begin with the whole parts of its first two values, and are refused where those do not fit. */
+function counted(dtype: DType, dice: Dice): Move {
+  const step = [1, 0.5, -1, 2, -1.5][dice(5)]!;
+  const isUnsigned = !isFloat(dtype) && dtype.startsWith('u');
+  const start = (isUnsigned ? 2 : -2) + dice(7) / 2;
+  const count = dice(isUnsigned ? 3 : 9);
+  const first = (i: number): number => (isFloat(dtype) ? start + i * step : Math.trunc(start + i * step));
+  const at = (i: number): number => first(0) + i * (first(1) - first(0));
+  const value = (v: number): number | bigint => (typeof zeroOf(dtype) === 'bigint' ? BigInt(v) : v);
+  const result = fill(dtype, [count], (i) => [value(at(i)), 0]);
+  return one('arange', result, [start, start + count * step, step, { dtype }]);
+}
+
+/** Values from one number to another, which may be as far apart as the dtype reaches. */
+function spaced(dtype: DType, dice: Dice): Move {
+  const type = isFloat(dtype) ? dtype : 'f32';
+  const far = 0.9 * largest[type]!;
+  const [from, to] = [dice(5), dice(5)].map((k) => [-far, -1, 0, 3.5, far][k]!) as [number, number];
+  const count = dice(5);
+  const apart = (i: number): number => (count < 2 ? from : from * (1 - i / (count - 1)) + to * (i / (count - 1)));
+  const wide = accumulatorFor(type);
+  const bound = 4 * epsilon(wide) * Math.max(Math.abs(from), Math.abs(to));
+  const result = fill(type, [count], (i) => rounded(type, apart(i), bound, 2));
+  return one('linspace', result, [from, to, count, { dtype: type }]);
+}
 
 /** Up to eight axes, most of them short. */
 export const manyAxesRow: Row = (x) => {

@@ -20,6 +20,8 @@ const tell = (answer: Answer): void => {
   process.send?.(answer, undefined, undefined, () => {});
 };
 
+const startOf = (): Start => JSON.parse(process.argv[2] ?? '{}') as Start;
+
 let runtime: Promise<Runtime> | null = null;
 
 function open(device: string | null): Promise<Runtime> {
@@ -49,7 +51,7 @@ async function capsOf(device: string | null): Promise<ChildCaps> {
 }
 
 async function main(): Promise<void> {
-  const start = JSON.parse(process.argv[2] ?? '{}') as Start;
+  const start = startOf();
   process.on('disconnect', () => process.exit(0));
   const { ops, version } = opsOf((await import(start.ops)) as Record<string, unknown>, 'gpuforge worker');
   const folder = start.folder ?? undefined;
@@ -86,10 +88,10 @@ async function main(): Promise<void> {
 const kindOf = (error: unknown): FailureKind =>
   error instanceof NotHere ? 'elsewhere' : error instanceof PermanentFailure ? 'permanent' : 'passing';
 
-/** Where in the module it is: only the stack knows. */
+/** Where in the module it is: only the stack knows, and not that of every version of Node. */
 function placed({ message, stack = '' }: SyntaxError): string {
   const place = /^file:\S+:\d+$/m.exec(stack)?.[0];
-  return place ? `${place}: ${message}` : message;
+  return place ? `${place}: ${message}` : `${startOf().ops}, or a module that it imports: ${message}`;
 }
 
 main().catch((error: unknown) => {

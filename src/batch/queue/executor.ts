@@ -22,8 +22,8 @@ export interface ExecutorOptions {
   /** Crashes within the window after which it gives up. Default 3 in 600,000 ms. */
   readonly crashes?: number | undefined;
   readonly crashWindowMs?: number | undefined;
-  /** Told when it gives up. */
-  readonly onQuarantine?: (() => void) | undefined;
+  /** Told when it gives up, and why. */
+  readonly onQuarantine?: ((why: string) => void) | undefined;
 }
 
 interface Running {
@@ -168,7 +168,8 @@ export class Executor {
       while (now - this.#crashes[0]! > crashWindowMs) this.#crashes.shift();
       if (this.#crashes.length >= crashes && !this.quarantined) {
         this.quarantined = true;
-        this.#options.onQuarantine?.();
+        const within = `${crashes} times in ${Math.round(crashWindowMs / 60_000)} minutes`;
+        this.#options.onQuarantine?.(`its computing process died ${within}; the last time, ${why.message}`);
       }
     }
     for (const { reject } of [...this.#running.values()]) reject(why);

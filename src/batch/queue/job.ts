@@ -116,7 +116,7 @@ export class RedisJob implements JobHandle {
   async retry(): Promise<number> {
     this.#check();
     const { redis, keys } = this.#queue;
-    if ((await redis.hget(keys.job(this.id), 'cancelled')) !== null) throw retryOfCancelled(this.id);
+    if ((await statusOf(this.#queue, this.id))?.state === 'cancelled') throw retryOfCancelled(this.id);
     const letters = await this.#letters();
     let added = 0;
     if (letters.length > 0) await redis.sadd(keys.open, this.id);

@@ -20,19 +20,19 @@ export interface RunningWorker {
   /** What it can be asked for. */
   readonly ops: readonly string[];
   stats(): WorkerStats & { readonly crashes: number; readonly quarantined: boolean };
-  /** Resolves when it has stopped by itself: its computing process died again and again. */
-  readonly quarantine: Promise<void>;
+  /** Resolves with the reason when it has stopped by itself: its computing process died again and again. */
+  readonly quarantine: Promise<string>;
   close(): Promise<void>;
 }
 
 export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
-  let quarantined: () => void = () => {};
-  const quarantine = new Promise<void>((resolve) => {
+  let quarantined: (why: string) => void = () => {};
+  const quarantine = new Promise<string>((resolve) => {
     quarantined = resolve;
   });
   const { ops, folder, device } = settings;
   const concurrency = checkConcurrency(settings);
-  const executor = new Executor({ ops, folder, device, onQuarantine: () => quarantined() });
+  const executor = new Executor({ ops, folder, device, onQuarantine: quarantined });
   let transport: Transport | null = null;
   try {
     // First what is quickly found out: an address that is wrong should not cost a device that was opened for nothing.

@@ -143,6 +143,16 @@ describe('a system BLAS', () => {
     expect(without.halves).toBe(false);
   });
 
+  it('is not used for many rows through a right operand of a kilobyte', () => {
+    const libraries = { 'libopenblas.so.0': [...gemm, 'openblas_set_num_threads'] };
+    const blas = new Blas(hostWith(libraries, []), true, 1);
+    const tall = { ...product, m: 100_000, k: 16, n: 16 };
+    expect(blas.serves({ ...tall, type: 'f32' })).toBe(false);
+    expect(blas.serves({ ...tall, type: 'f32', n: 17 })).toBe(true);
+    expect(blas.serves({ ...tall, type: 'f64' })).toBe(true);
+    expect(blas.serves({ ...tall, type: 'f64', n: 8 })).toBe(false);
+  });
+
   it('is not used for small products, nor where it is missing or not wanted', () => {
     const libraries = { 'libopenblas.so.0': [...gemm, 'openblas_set_num_threads'] };
     expect(new Blas(hostWith(libraries, []), true, 1).serves({ ...product, m: 8, n: 8 })).toBe(false);

@@ -4,14 +4,15 @@
 // reported and left out. Writing is atomic; a broken file is kept beside the new one before it is replaced.
 
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { copyFileSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
 import { makeFolder } from '../../base/folder.ts';
 import { ArgumentError } from '../../errors.ts';
 import { lineOfKey, parseJson } from '../data/json.ts';
 import { isObject, nearest } from '../data/schema.ts';
 import type { Platform } from '../machine.ts';
 import type { UserProfile } from '../profiles/profiles.ts';
+import { readRegular } from '../regular-file.ts';
 import { fileSchema, fromText, profilesSchema, type Setting, settings } from './settings.ts';
 
 export const CONFIG_SCHEMA = 'gpuforge.config/1';
@@ -29,14 +30,22 @@ export function configPath({ platform, home, env }: ConfigPlace): string {
     case 'windows':
       return join(env.APPDATA || join(home, 'AppData', 'Roaming'), 'gpuforge', 'config.json');
     case 'macos':
-      return join(env.XDG_CONFIG_HOME || join(home, 'Library', 'Application Support'), 'gpuforge', 'config.json');
+      return join(
+        whole(env.XDG_CONFIG_HOME) ?? join(home, 'Library', 'Application Support'),
+        'gpuforge',
+        'config.json',
+      );
     case 'linux':
     case 'other':
-      return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'gpuforge', 'config.json');
+      return join(whole(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'gpuforge', 'config.json');
     default:
       return platform satisfies never;
   }
 }
+
+/** XDG's rule: a path that is not whole counts as none. */
+const whole = (folder: string | undefined): string | undefined =>
+  folder !== undefined && isAbsolute(folder) ? folder : undefined;
 
 export interface ConfigFile {
   readonly path: string;
@@ -50,11 +59,12 @@ export interface ConfigFile {
 function readConfig(path: string): ConfigFile {
   let source: string;
   try {
-    source = readFileSync(path, 'utf8');
+    source = readRegular(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { path, state: 'absent', content: {}, problems: [] };
-    return { path, state: 'broken', content: {}, problems: [`${path}: cannot be read (${code ?? String(error)})`] };
+    const why = code === 'ENOTREG' ? 'is not a regular file' : `cannot be read (${code ?? String(error)})`;
+    return { path, state: 'broken', content: {}, problems: [`${path}: ${why}`] };
   }
   let content: unknown;
   try {
@@ -182,7 +192,11 @@ function writeAtomically(path: string, content: string): void {
     writeFileSync(staged, content, { flag: 'wx', mode: 0o600 });
     renameSync(staged, path);
   } catch (cause) {
-    rmSync(staged, { force: true });
+    try {
+      rmSync(staged, { force: true });
+    } catch {
+      // The folder cannot be reached either: the first error tells it.
+    }
     throw new ArgumentError({
       code: 'FORGE_WRITE_FAILED',
       message: `cannot write ${path}: ${cause instanceof Error ? cause.message : String(cause)}`,

@@ -4,8 +4,8 @@
 // nothing. A file named by --data is checked in full before any of it is used: a broken one changes nothing. What
 // `data update` left in the cache counts only where it is valid and younger than what ships.
 
-import { readFileSync } from 'node:fs';
 import { ArgumentError, FormatError } from '../../errors.ts';
+import { readRegular } from '../regular-file.ts';
 import compute from './compute.json' with { type: 'json' };
 import cuda from './cuda.json' with { type: 'json' };
 import jax from './jax.json' with { type: 'json' };
@@ -87,7 +87,7 @@ const isTable = (name: string): name is TableName => Object.hasOwn(schemas, name
 function readOverride(file: string): Readonly<Record<string, unknown>> {
   let source: string;
   try {
-    source = readFileSync(file, 'utf8');
+    source = readRegular(file);
   } catch (cause) {
     throw new ArgumentError({
       code: 'FORGE_DATA_UNREADABLE',

@@ -1,6 +1,6 @@
 // Every product that can be named, as the GPU it stands for: the tables by PCI id and the table by name.
 
-import { type Fact, type Gpu, known, missing, parseCc } from '../machine.ts';
+import { type ComputeCapability, type Fact, type Gpu, known, missing, parseCc } from '../machine.ts';
 import { GIB, newGpu } from './draft.ts';
 import { amdArchitecture, amdProducts } from './tables/amd-products.ts';
 import { intelFamilies, intelProducts } from './tables/intel-products.ts';
@@ -69,35 +69,36 @@ function nvidiaById(): readonly Candidate[] {
 function nvidiaByName(tegra: boolean): readonly Candidate[] {
   return (tegra ? jetsonNames : nvidiaNames).flatMap(([names, capability, memoryGiB]) => {
     const cc = parseCc(capability)!;
-    const architecture = architectureOf(cc) ?? legacy[cc.major];
-    const unified = tegra || capability === '12.1';
-    return names.split('|').map(
-      (label): Candidate => ({
-        label: /^NVIDIA /.test(label) ? label : `NVIDIA ${label}`,
-        names: [label],
-        pciId: null,
-        memoryGiB,
-        gpu: (index) =>
-          newGpu({
-            id: `override:${index}`,
-            vendor: 'nvidia',
-            name: known(/^NVIDIA /.test(label) ? label : `NVIDIA ${label}`, 'override'),
-            kind: known(unified ? 'integrated' : 'discrete', 'pci-table'),
-            architecture: architecture === undefined ? UNKNOWN : known(architecture, 'pci-table'),
-            computeCapability: known(cc, 'pci-table'),
-            tegra,
-            memoryBytes: size(memoryGiB),
-            unified,
-            mig: MIG,
-          }),
-      }),
-    );
+    return names.split('|').map((given): Candidate => {
+      const label = /^NVIDIA /.test(given) ? given : `NVIDIA ${given}`;
+      return { label, names: [given], pciId: null, memoryGiB, gpu: nvidiaGpu(label, cc, { tegra, memoryGiB }) };
+    });
   });
 }
 
-const legacy: Readonly<Record<number, string>> = { 2: 'Fermi', 3: 'Kepler' };
+export function nvidiaGpu(
+  name: string,
+  cc: ComputeCapability,
+  { tegra, memoryGiB }: { readonly tegra: boolean; readonly memoryGiB: number | null },
+): (index: number) => Gpu {
+  const architecture = architectureOf(cc);
+  const unified = tegra || (cc.major === 12 && cc.minor === 1);
+  return (index) =>
+    newGpu({
+      id: `override:${index}`,
+      vendor: 'nvidia',
+      name: known(name, 'override'),
+      kind: known(unified ? 'integrated' : 'discrete', 'pci-table'),
+      architecture: architecture === undefined ? UNKNOWN : known(architecture, 'pci-table'),
+      computeCapability: known(cc, 'pci-table'),
+      tegra,
+      memoryBytes: size(memoryGiB),
+      unified,
+      mig: MIG,
+    });
+}
 
-function amdGpu(name: string, gfx: string, memoryGiB: number | null, chip?: string): (index: number) => Gpu {
+export function amdGpu(name: string, gfx: string, memoryGiB: number | null, chip?: string): (index: number) => Gpu {
   const architecture = amdArchitecture(gfx);
   return (index) =>
     newGpu({
@@ -164,7 +165,11 @@ function intelByName(): readonly Candidate[] {
   );
 }
 
-function intelGpu(name: string, family: keyof typeof intelFamilies, memoryGiB: number | null): (index: number) => Gpu {
+export function intelGpu(
+  name: string,
+  family: keyof typeof intelFamilies,
+  memoryGiB: number | null,
+): (index: number) => Gpu {
   const { architecture, integrated } = intelFamilies[family];
   return (index) =>
     newGpu({

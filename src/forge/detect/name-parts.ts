@@ -1,10 +1,11 @@
 // Names that hold the name of the GPU: a share of a card, a system of one kind, a Mac, a processor with its graphics.
 
 const PARTS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
-  // What a virtual machine is given: "GRID A100D-40C", "H100-1-10C".
+  // What a virtual machine is given: "GRID A100D-40C", "H100-1-10C", "H100XM-80C".
   [
-    /^(?:nvidia )?(?:grid )?([a-z]{1,3}\d{1,4}[a-z]?)(?:-\d)?-(\d{1,3})[abcq]$/i,
-    ([, card, size]) => `${card!.replace(/^(a100|v100)d$/i, '$1')} ${size}GB`,
+    /^(?:nvidia )?(?:grid )?([a-z]{1,3}\d{1,4}[a-z]{0,2})(?:-\d)?-(\d{1,3})[abcq]$/i,
+    ([, card, size]) =>
+      `${card!.replace(/^([ahv]\d00)(?:dx?|l|xm?)$/i, '$1').replace(/^rtx/i, 'Quadro RTX ')} ${size}GB`,
   ],
   [/^(?:nvidia )?(?:dgx|hgx)[ -]([a-z]\d{3})$/i, ([, card]) => card!],
   // "MacBook Pro M5" has an M5, not an M5 Pro; "M4 Mac mini" is written as often.

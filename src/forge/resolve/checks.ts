@@ -9,6 +9,7 @@ import { compareCc, compareVersions, formatCc, parseCc } from '../machine.ts';
 import { branchOf, driverAtLeast, familyMinimum, firstBranchFor } from './drivers.ts';
 import { smOf } from './facts.ts';
 import type { CheckName, CudaContent, ProofStep, Target, TargetGpu, Wheel } from './types.ts';
+import { nameOf } from './wheels.ts';
 
 export interface Passed {
   readonly ok: true;
@@ -60,10 +61,12 @@ function platform(wheel: Wheel, target: Target): Passed | Failed {
       );
 }
 
+/** Whose GPUs a backend computes on. */
+export const VENDOR_OF = { cuda: 'nvidia', rocm: 'amd', xpu: 'intel', mps: 'apple' } as const;
+
 function vendor(wheel: Wheel, target: Target): Passed | Failed {
   if (wheel.backend === 'cpu') return nothing;
-  const vendors = { cuda: 'nvidia', rocm: 'amd', xpu: 'intel', mps: 'apple' } as const;
-  const wanted = vendors[wheel.backend];
+  const wanted = VENDOR_OF[wheel.backend];
   return target.gpus.length > 0 && target.gpus.every((gpu) => gpu.vendor === wanted)
     ? nothing
     : failed(`${wheel.variant} is for ${wanted} GPUs`, wheel.source);
@@ -112,6 +115,9 @@ function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Ta
     );
   }
   if (cuda.cubins === null) {
+    // Wheels for arm64 are for servers; from Thor on, boards run them too.
+    if (gpu.tegra && cc.major < 11)
+      return failed(`${wheel.variant} holds no kernels for ${sm} (${gpu.name})`, wheel.source);
     const lowest = parseCc(cuda.minCc ?? '0.0');
     return !lowest || compareCc(cc, lowest) >= 0
       ? passed(
@@ -249,9 +255,11 @@ function python(wheel: Wheel, target: Target): Passed | Failed {
   return fits
     ? passed('python', `Python ${target.python} lies within ${range}`, wheel.source)
     : failed(
-        `${wheel.framework} ${wheel.version} ${wheel.variant} needs Python ${range}; ${target.python} was asked for`,
+        `${nameOf(wheel)} needs Python ${range}; ${target.python} was asked for`,
         wheel.source,
         // Releases part in the end of the range that was missed, not in the other.
-        tooOld ? `newer {} needs Python ${wheel.pythonMin} at least` : `newer {} ends at Python ${wheel.pythonMax}`,
+        tooOld
+          ? `newer releases need Python ${wheel.pythonMin} at least`
+          : `newer releases end at Python ${wheel.pythonMax}`,
       );
 }

@@ -8,7 +8,7 @@
 import type { Tables } from '../data/schemas.ts';
 import { hostTarget, pythonsIn, smOf, type VendorTarget, vendorTargets } from './facts.ts';
 import { type Candidate, judge, rank } from './judge.ts';
-import { adviceFor, mainReason, proofOf, pythonStep, summarise } from './proof.ts';
+import { adviceFor, mainReason, proofOf, pythonStep, summarise, wished } from './proof.ts';
 import { bestForVendor } from './sets.ts';
 import {
   type Choice,
@@ -17,10 +17,11 @@ import {
   type Resolution,
   type ResolveRequest,
   type Target,
+  type TargetGpu,
   type WayOut,
   type Wheel,
 } from './types.ts';
-import { nameOf, wheelsOf } from './wheels.ts';
+import { nameOf, PRODUCT, wheelsOf } from './wheels.ts';
 
 /** Finds what can be done where nothing fits. */
 export type FindWays = (tables: Tables, request: ResolveRequest, rejected: readonly Rejection[]) => readonly WayOut[];
@@ -69,17 +70,22 @@ export function choose(
     ).accepted,
   );
   // A machine whose only GPUs are integrated ones that no wheel serves is a CPU machine; a card that was bought to compute is not.
-  const computeCard = targets.some((entry) =>
-    entry.target.gpus.some((gpu) => !gpu.integrated || gpu.vendor === 'nvidia'),
-  );
+  // Nor is an integrated GPU that the wheels do serve, with another Python.
+  const computeCard =
+    rejected.some((row) => row.check === 'python') ||
+    targets.some((entry) => entry.target.gpus.some((gpu) => !gpu.integrated || gpu.vendor === 'nvidia'));
   const first = cpu[0];
   if (first && (request.cpuOnly || !computeCard)) {
     const why = request.cpuOnly
       ? 'the CPU build was asked for'
       : targets.length === 0
         ? 'no GPU that can compute was found'
-        : `no build serves ${targets.flatMap((entry) => entry.target.gpus.map((gpu) => gpu.name)).join(', ')}`;
-    const reasons = request.cpuOnly ? [] : targets.flatMap((entry) => entry.warnings);
+        : `no build serves ${targets.flatMap((entry) => entry.target.gpus.map(withTarget)).join(', ')}`;
+    const overrides = request.cpuOnly || targets.length === 0 ? [] : (findWays?.(tables, request, rejected) ?? []);
+    const reasons = [
+      ...(request.cpuOnly ? [] : targets.flatMap((entry) => entry.warnings)),
+      ...overrides.filter(({ kind }) => kind === 'override').map(({ text }) => `to use the GPU all the same, ${text}`),
+    ];
     return {
       ...common,
       status: 'ok',
@@ -95,8 +101,9 @@ export function choose(
       warnings: reasons,
     };
   }
+  if (rejected.length === 0 && targets.length > 0 && !request.cpuOnly) rejected.push(...unserved(wheels, targets));
   if (rejected.length === 0) rejected.push(...judge(tables, wheels, host).rejected.map((entry) => entry.rejection));
-  const reason = mainReason(framework, wheels.length, rejected, request);
+  const reason = mainReason(framework, wheelsOf(tables, framework), rejected, request);
   return {
     ...common,
     status: 'none',
@@ -107,6 +114,24 @@ export function choose(
     rejected,
     warnings: targets.flatMap((entry) => entry.warnings),
   };
+}
+
+/** A framework that publishes nothing for this maker's GPUs. */
+function unserved(wheels: readonly Wheel[], targets: readonly VendorTarget[]): readonly Rejection[] {
+  const [wheel] = wheels;
+  const makers = targets.map(({ vendor }) => MAKERS[vendor]).join(' or ');
+  const reason = wheel && `${PRODUCT[wheel.framework]} publishes no wheels for GPUs of ${makers}`;
+  return wheel && reason
+    ? [{ build: nameOf(wheel), check: 'vendor', reason, brief: reason, source: wheel.source }]
+    : [];
+}
+
+const MAKERS = { nvidia: 'NVIDIA', amd: 'AMD', intel: 'Intel', apple: 'Apple' } as const;
+
+/** "AMD Radeon 680M (gfx1035)": what no build has kernels for. */
+function withTarget({ name, gfx, family }: TargetGpu): string {
+  const target = gfx ?? family;
+  return target === undefined || name.includes(target) ? name : `${name} (${target})`;
 }
 
 /** One build serves one vendor: the cards of the others are named, not passed over. */
@@ -125,12 +150,6 @@ function otherVendors(targets: readonly VendorTarget[], chosen: VendorTarget): r
 export function listBuilds(tables: Tables, request: ResolveRequest): readonly Choice[] {
   const result = choose(tables, request);
   return result.status === 'ok' ? [result.choice, ...result.alternatives] : [];
-}
-
-function wished(wheel: Wheel, request: ResolveRequest): boolean {
-  const { version, variant } = request;
-  if (version !== undefined && wheel.version !== version && !wheel.version.startsWith(`${version}.`)) return false;
-  return variant === undefined || wheel.variant === variant || (variant === 'cpu' && wheel.backend === 'cpu');
 }
 
 const variables = (environment: Readonly<Record<string, string>>): string =>

@@ -151,8 +151,10 @@ export function wishes(
   if (asked !== undefined && python === undefined) {
     throw new ArgumentError({
       code: 'FORGE_BAD_PYTHON',
-      message: `--python: "${plainLine(asked)}" is no Python version`,
-      fix: 'Give it as 3.12.',
+      message: /^(?:python)?[12](?:\.\d+)*$/i.test(asked.trim())
+        ? `--python: no framework is built for Python ${plainLine(asked).replace(/^python/i, '')} any more`
+        : `--python: "${plainLine(asked)}" is no Python version`,
+      fix: 'Give a version of Python 3, such as 3.12.',
       where: 'forge.resolve',
     });
   }

@@ -53,7 +53,10 @@ export function rank(candidates: readonly Candidate[]): readonly Candidate[] {
     // The framework's own index before a vendor's.
     (a: Candidate, b: Candidate) =>
       Number(a.wheel.index?.name === 'amd-rocm') - Number(b.wheel.index?.name === 'amd-rocm'),
-    (a: Candidate, b: Candidate) => compareVersions(b.wheel.cuda?.version ?? '0', a.wheel.cuda?.version ?? '0'),
+    // Beyond what the driver reports, the nearest: less of it can be missing.
+    (a: Candidate, b: Candidate) =>
+      compareVersions(b.wheel.cuda?.version ?? '0', a.wheel.cuda?.version ?? '0') *
+      (a.minorVersionCompatibility ? -1 : 1),
   ];
   return [...candidates].sort((a, b) => order.reduce((sum, by) => sum || by(a, b), 0));
 }

@@ -8,7 +8,7 @@ import { detect } from '../detect/detect.ts';
 import type { Override } from '../detect/override.ts';
 import { type Arch, type Machine, missing, type Platform } from '../machine.ts';
 import type { Ports } from '../ports.ts';
-import { instanceOf } from './instances.ts';
+import { instanceOf, instances } from './instances.ts';
 
 export interface MachineFlags {
   /** --for and --gpu: names, PCI ids, sm_89 or gfx1100; several for several cards. */
@@ -72,6 +72,15 @@ export function overrideOf(flags: MachineFlags): Override {
       code: 'UNKNOWN_GPU',
       message: `--gpu: "${named.join(',')}" names no GPU`,
       fix: 'Give a product name ("RTX 4090"), or leave the option out to use this machine.',
+      where: 'forge.resolve',
+    });
+  }
+  const type = gpus.find((text) => instances.some((one) => one.type.toLowerCase() === text.toLowerCase()));
+  if (type !== undefined) {
+    throw new ArgumentError({
+      code: 'UNKNOWN_GPU',
+      message: `--gpu: "${type}" is a cloud instance, not a GPU`,
+      fix: `Give it as --for-instance ${type}.`,
       where: 'forge.resolve',
     });
   }

@@ -122,16 +122,33 @@ export function adviceFor(candidate: Candidate, target: Target): readonly string
 
 export function mainReason(
   framework: Framework,
-  wheels: number,
+  wheels: readonly Wheel[],
   rejected: readonly Rejection[],
   request: ResolveRequest,
 ): string {
   const what = [framework, request.version, request.variant].filter((part) => part !== undefined).join(' ');
-  if (wheels === 0) return `no build of ${what} is known`;
+  if (!wheels.some((wheel) => wished(wheel, request))) return `no build of ${what} is known: ${held(wheels, request)}`;
   const telling = decisive(rejected, request);
   if (!telling) return `no build of ${what} fits this machine`;
   const several = request.version === undefined && request.variant === undefined;
   return `no build of ${what} fits: ${several ? ofAll(telling) : telling.reason}`;
+}
+
+/** Whether the build is one that the request names. */
+export function wished(wheel: Wheel, { version, variant }: Pick<ResolveRequest, 'version' | 'variant'>): boolean {
+  if (version !== undefined && wheel.version !== version && !wheel.version.startsWith(`${version}.`)) return false;
+  return variant === undefined || wheel.variant === variant || (variant === 'cpu' && wheel.backend === 'cpu');
+}
+
+/** What there is in place of a version or variant that nobody built. */
+function held(wheels: readonly Wheel[], { version, variant }: ResolveRequest): string {
+  const ofVersion = wheels.filter((wheel) => wished(wheel, version === undefined ? {} : { version }));
+  if (version !== undefined && ofVersion.length === 0) {
+    const versions = [...new Set(wheels.map((wheel) => wheel.version))].sort(compareVersions);
+    return `the tables hold ${versions[0]} to ${versions.at(-1)}`;
+  }
+  const variants = [...new Set(ofVersion.map((wheel) => wheel.variant))];
+  return variant === undefined ? 'the tables hold none' : `the tables hold ${listed(variants)}`;
 }
 
 /** Where the newest build lacks the kernels of a card, and no older one passed, all of them do. */
@@ -158,6 +175,8 @@ function decisive(rejected: readonly Rejection[], request: ResolveRequest): Reje
     const low = /Python (\d+\.\d+) to/.exec(newest.reason)?.[1];
     return low !== undefined && compareVersions(request.python, low) < 0 ? last.at(-1) : newest;
   }
-  const least = newest?.check === 'driver' || newest?.check === 'libc' || newest?.check === 'macos';
+  const least =
+    ['driver', 'libc', 'macos'].includes(newest?.check ?? '') ||
+    (newest?.check === 'kernels' && last.every(({ reason }) => reason.includes('needs compute capability')));
   return least ? last.at(-1) : newest;
 }

@@ -348,7 +348,7 @@ describe('when nothing fits', () => {
     expect(ways(machines['gtx1080ti-580']!, { variant: 'cu130' })[0]).toBe('variant: take torch 2.14.1 cu126 instead');
     expect(ask(machines['gtx1080ti-580']!, { version: '9.9' })).toMatchObject({
       status: 'none',
-      reason: 'no build of pytorch 9.9 is known',
+      reason: 'no build of pytorch 9.9 is known: the tables hold 1.13.1 to 2.14.1',
     });
   });
 

@@ -2,6 +2,7 @@
 
 import type { Tables } from '../data/schemas.ts';
 import { formatCc } from '../machine.ts';
+import { VENDOR_OF } from './checks.ts';
 import type { VendorTarget } from './facts.ts';
 import { type Candidate, judge, rank } from './judge.ts';
 import type { Rejection, Target, TargetGpu, Wheel } from './types.ts';
@@ -18,19 +19,16 @@ export interface VendorResult {
 }
 
 export function bestForVendor(tables: Tables, wheels: readonly Wheel[], entry: VendorTarget): VendorResult {
-  const gpuWheels = wheels.filter((wheel) => wheel.backend !== 'cpu');
+  const gpuWheels = wheels.filter(({ backend }) => backend !== 'cpu' && VENDOR_OF[backend] === entry.vendor);
   let firstRejected: readonly Rejection[] | undefined;
   for (const gpus of subsets(entry.target.gpus)) {
     const target = { ...entry.target, gpus };
     const judged = judge(tables, gpuWheels, target);
-    firstRejected ??= judged.rejected.map((row) => row.rejection).filter((row) => row.check !== 'vendor');
+    firstRejected ??= judged.rejected.map((row) => row.rejection);
     const [candidate, ...others] = rank(judged.accepted);
     if (!candidate) continue;
     const left = entry.target.gpus.filter((gpu) => !gpus.includes(gpu));
-    const rejected =
-      left.length === 0
-        ? firstRejected
-        : judged.rejected.map((row) => row.rejection).filter((row) => row.check !== 'vendor');
+    const rejected = left.length === 0 ? firstRejected : judged.rejected.map((row) => row.rejection);
     return {
       found: { candidate, target, left, environment: left.length > 0 ? selecting(gpus) : {} },
       others,

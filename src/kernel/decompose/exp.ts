@@ -102,7 +102,7 @@ function anyExp(f: Float, x: Expr): Expr {
 }
 
 /** e^r for a reduced argument, as the device computes it best. */
-const usualExp = (f: Float, r: Expr): Expr =>
+export const usualExp = (f: Float, r: Expr): Expr =>
   f.type === 'f32' ? expReduced(f, r) : f.add(f.add(shortTail(f, r), r), 1);
 
 /** Whether |x| is beyond a limit, or NaN. */
@@ -145,7 +145,7 @@ export function usualExpm1(f: Float, x: Expr): Expr {
 }
 
 /** `expTail` in few steps one after the other. */
-function longTail(f: Float, r: Expr): Expr {
+export function longTail(f: Float, r: Expr): Expr {
   const square = f.mul(r, r);
   return f.mul(square, f.pairs(r, square, tables[f.type].tail));
 }

@@ -79,6 +79,10 @@ export class Float {
   ne = (x: Arg, y: Arg): Expr => this.#op('ne', x, y);
   where = (c: Expr, x: Arg, y: Arg): Expr => this.b.alu('where', c, this.const(x), this.const(y));
 
+  /** The smaller of two, and the larger; the first if either is NaN. Vector units have an instruction for that. */
+  lesser = (x: Expr, y: Expr): Expr => this.where(this.lt(y, x), y, x);
+  greater = (x: Expr, y: Expr): Expr => this.where(this.lt(x, y), y, x);
+
   both = (p: Expr, q: Expr): Expr => this.b.alu('and', p, q);
   either = (p: Expr, q: Expr): Expr => this.b.alu('or', p, q);
   differ = (p: Expr, q: Expr): Expr => this.b.alu('xor', p, q);

@@ -1,7 +1,7 @@
 // sinh, cosh, tanh and their inverses.
 
 import type { Expr } from '../expr.ts';
-import { clampExponent, expm1From, expReduced, isBeyond, notDominant, reduce, usualExpm1 } from './exp.ts';
+import { clampExponent, expm1From, expReduced, isBeyond, notDominant, reduce, usualExp, usualExpm1 } from './exp.ts';
 import type { Float, FloatType } from './float.ts';
 import { log1p } from './log.ts';
 
@@ -35,7 +35,7 @@ function anySinh(f: Float, x: Expr): Expr {
 export function cosh(f: Float, x: Expr): Expr {
   return unlessFar(f, x, anyCosh(f, x), (a) => {
     const { r, bits } = reduce(f, a);
-    const e = f.moved(expReduced(f, r), f.isub(bits, f.int(1)));
+    const e = f.moved(usualExp(f, r), f.isub(bits, f.int(1)));
     return f.add(e, f.div(0.25, e));
   });
 }

@@ -6,7 +6,7 @@
 // element takes, that is behind a choice of its own; both ways give the same bits.
 
 import type { Expr } from '../expr.ts';
-import { expTail } from './exp.ts';
+import { expTail, longTail } from './exp.ts';
 import { Float, type FloatType } from './float.ts';
 import { type Split, split, splitNormal, sqrtHalfBits } from './log.ts';
 
@@ -61,7 +61,7 @@ function log2Pair(f: Float, { k, m }: Split): Pair {
   // 3 + s² + s⁴·P
   const z = f.mul(s, s);
   const square = f.mul(sHead, sHead);
-  const rest = f.add(f.mul(f.mul(z, z), f.poly(z, t.series)), f.mul(sTail, f.add(sHead, s)));
+  const rest = f.add(f.mul(f.mul(z, z), f.series(z, t.series)), f.mul(sTail, f.add(sHead, s)));
   const bracket = f.head(f.add(f.add(square, 3), rest));
   const bracketTail = f.sub(rest, f.sub(f.sub(bracket, 3), square));
   // ⅔·s·(…) / ln 2
@@ -89,7 +89,7 @@ function exp2Reduced(f: Float, high: Expr, low: Expr): Expr {
   const u = f.mul(head, t.ln2[0]);
   const v = f.add(f.mul(tail, t.ln2[0] + t.ln2[1]), f.mul(head, t.ln2[1]));
   // e^(u + v) = 1 + u + (v + what follows), the small parts first: only the last two sums round where it counts.
-  const rest = f.add(v, expTail(f, f.add(u, v)));
+  const rest = f.add(v, (f.b.skips ? longTail : expTail)(f, f.add(u, v)));
   return f.add(f.add(u, rest), 1);
 }
 

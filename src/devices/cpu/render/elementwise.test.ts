@@ -55,6 +55,30 @@ describe('elementwise ops', () => {
     });
   }
 
+  it.each(['f32', 'f64'] as const)(
+    'choose the smaller and the larger of two %s with one instruction, NaN and zeros too',
+    (type) => {
+      const values = [0, -0, 1, -1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 2.5];
+      const pairs = values.flatMap((x) => values.map((y) => [x, y] as const));
+      const b = new Exprs();
+      const [x, y] = [0, 1].map((slot) => b.load(type, slot, b.axis(0, pairs.length)));
+      const inputs = [0, 1].map((k) =>
+        data(
+          type,
+          pairs.map((pair) => pair[k]!),
+        ),
+      );
+      const smaller = b.alu('where', b.alu('lt', y!, x!), y!, x!);
+      const larger = b.alu('where', b.alu('lt', x!, y!), y!, x!);
+      const spec = { space: [pairs.length], outputs: [smaller, larger], inputs };
+      expectSame(spec);
+      const { text } = new Run(spec).wasm;
+      expect(text).toMatch(/pmin/);
+      expect(text).toMatch(/pmax/);
+      expect(text).not.toMatch(/bitselect/);
+    },
+  );
+
   for (const from of dtypes) {
     it(`cast ${from} to every type as the reference does`, () => {
       for (const to of dtypes) {

@@ -6,6 +6,7 @@ import type { Kernel } from '../../../kernel/kernel.ts';
 import { operands } from '../../../kernel/walk.ts';
 import { costlyArms, ownCost } from './arms.ts';
 import { storedWidth, widthOf } from './lanes.ts';
+import { type Overlap, overlapOf } from './overlap.ts';
 
 /** Loop over an axis of the kernel. */
 export interface AxisLoop {
@@ -20,6 +21,7 @@ export interface Survey {
   readonly cost: number;
   readonly widest: number;
   readonly narrowest: number;
+  readonly overlap: Overlap;
 }
 
 export function survey(roots: readonly Expr[]): Survey {
@@ -49,13 +51,20 @@ export function survey(roots: readonly Expr[]): Survey {
   };
   for (const root of roots) visit(root, true);
   // What stands behind two branches is taken off once.
-  const arms = [...costlyArms(roots).values()];
-  for (const e of new Set(arms.flatMap((a) => a.own))) cost -= ownCost(e);
-  return { loads, cost, widest, narrowest };
+  const arms = costlyArms(roots);
+  for (const e of new Set([...arms.values()].flatMap((a) => a.own))) cost -= ownCost(e);
+  return { loads, cost, widest, narrowest, overlap: overlapOf(roots, arms) };
 }
 
 /** Whether an index moves evenly along every axis: neighbours are found by one address. */
 const isAddress = (index: Expr): boolean => [...axesOf(index)].every((axis) => strideAlong(index, axis) !== null);
+
+/** Steps for each load from which on a kernel is a function of what it reads, more than a way to read it. */
+const functionSteps = 24;
+
+/** Whether two parts of a body keep a processor as busy as four, which registers do not hold. */
+const overlapsItself = ({ loads, overlap: { steps, longest } }: Survey): boolean =>
+  steps > 2 * longest && steps >= functionSteps * Math.max(1, loads.length);
 
 /** Element counts of the bodies of a vector loop, largest first, ending in 1. */
 export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
@@ -64,7 +73,7 @@ export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   const one = 128 / widest;
   // The engine interleaves the parts of a body, which hides the latency of long chains of operations; a processor looks too short a way
   // ahead to do that by itself. More parts than registers can hold do not pay.
-  const unroll = s.cost > 300 ? 1 : s.cost > 200 ? 2 : 4;
+  const unroll = s.cost > 300 ? 1 : s.cost > 200 || overlapsItself(s) ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 

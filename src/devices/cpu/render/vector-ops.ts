@@ -85,6 +85,13 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
       return;
     }
     const other = e.src[2]!;
+    const nearer = chosenByOrder(e, type);
+    if (nearer) {
+      em.vec(other, p, s);
+      em.vec(b, p, s);
+      s.code.op(nearer);
+      return;
+    }
     if (isZero(other)) {
       // The mask alone clears the other lanes.
       em.vec(b, p, s);
@@ -186,6 +193,16 @@ function limitOp(op: AluOp, type: LaneType, limit: Expr | undefined): PlainOp | 
   if ((op !== 'max' && op !== 'min') || limit?.kind !== 'const' || Number.isNaN(limit.value)) return undefined;
   if (op === 'min' && Object.is(limit.value, -0)) return undefined;
   return `${type === 'f32' ? 'f32x4' : 'f64x2'}.${op === 'max' ? 'pmax' : 'pmin'}`;
+}
+
+/** The larger or the smaller of two floats, written as a choice: pmin(x, y) is y < x ? y : x, and pmax(x, y) is x < y ? y : x. */
+function chosenByOrder({ src }: Alu, type: LaneType): PlainOp | undefined {
+  const [condition, y, x] = src as [Expr, Expr, Expr];
+  if ((type !== 'f32' && type !== 'f64') || condition.kind !== 'alu' || condition.op !== 'lt') return undefined;
+  const [less, more] = condition.src;
+  const shape = type === 'f32' ? 'f32x4' : 'f64x2';
+  if (less === y && more === x) return `${shape}.pmin`;
+  return less === x && more === y ? `${shape}.pmax` : undefined;
 }
 
 /**

@@ -27,10 +27,12 @@ export function gfxOfVersion(version: number): string | undefined {
 
 const architectures: Readonly<Record<string, AmdArchitecture>> = {
   gfx701: { architecture: 'GCN 2', integrated: false },
+  gfx702: { architecture: 'GCN 2', integrated: false },
   gfx802: { architecture: 'GCN 3', integrated: false },
   gfx803: { architecture: 'GCN 4', integrated: false },
   gfx900: { architecture: 'GCN 5.0', integrated: false },
   gfx902: { architecture: 'GCN 5.0', integrated: true },
+  gfx904: { architecture: 'GCN 5.0', integrated: false },
   gfx906: { architecture: 'GCN 5.1', integrated: false },
   gfx908: { architecture: 'CDNA', integrated: false },
   gfx909: { architecture: 'GCN 5.0', integrated: true },
@@ -49,6 +51,7 @@ const architectures: Readonly<Record<string, AmdArchitecture>> = {
   gfx1034: { architecture: 'RDNA 2', integrated: false },
   gfx1035: { architecture: 'RDNA 2', integrated: true },
   gfx1036: { architecture: 'RDNA 2', integrated: true },
+  gfx1037: { architecture: 'RDNA 2', integrated: true },
   gfx1100: { architecture: 'RDNA 3', integrated: false },
   gfx1101: { architecture: 'RDNA 3', integrated: false },
   gfx1102: { architecture: 'RDNA 3', integrated: false },

@@ -69,10 +69,24 @@ export function nvidiaChip(deviceId: string): NvidiaChip | undefined {
   return { chip, architecture, cc: { major, minor } };
 }
 
+/** "GA102", whatever the case. */
+export function nvidiaChipNamed(name: string): NvidiaChip | undefined {
+  const found = blocks.find(([, , chip]) => chip.toLowerCase() === name.toLowerCase());
+  return found && nvidiaChip(found[0].toString(16));
+}
+
 /** The architecture of a compute capability, for devices that are not on PCI. */
 export function architectureOf(cc: ComputeCapability): string | undefined {
-  return blocks.find(([, , , , [major, minor]]) => major === cc.major && minor === cc.minor)?.[3] ?? tegraOf(cc);
+  if (cc.major === 10 && cc.minor === 7) return 'Rubin';
+  return (
+    blocks.find(([, , , , [major, minor]]) => major === cc.major && minor === cc.minor)?.[3] ??
+    tegraOf(cc) ??
+    legacy[cc.major]
+  );
 }
+
+/** Architectures with capabilities that no block of ids above has. */
+const legacy: Readonly<Record<number, string>> = { 2: 'Fermi', 3: 'Kepler' };
 
 function tegraOf(cc: ComputeCapability): string | undefined {
   return Object.values(tegraSocs).find((soc) => soc.cc.major === cc.major && soc.cc.minor === cc.minor)?.architecture;

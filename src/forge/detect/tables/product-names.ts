@@ -17,7 +17,7 @@ export const nvidiaNames: readonly NvidiaName[] = [
     '2.1',
     null,
   ],
-  ['Tesla K10|GRID K1|GRID K2|GRID K520', '3.0', 4],
+  ['Tesla K10|Tesla K10.G1.8GB|Tesla K10.G2.8GB|GRID K1|GRID K2|GRID K520', '3.0', 4],
   ['NVS 510', '3.0', 2],
   [
     'GeForce GTX 680|GeForce GTX 670|GeForce GTX 660|GeForce GTX 660 Ti|GeForce GTX 650|GeForce GTX 650 Ti|GeForce GTX 690|GeForce GTX 760|GeForce GTX 770|GeForce GT 640|GeForce GT 740|GeForce GT 640M|GeForce GT 650M|GeForce GTX 660M|GeForce GTX 675MX|GeForce GTX 680M|GeForce GT 740M|GeForce GT 750M|GeForce GT 755M|GeForce GTX 765M|GeForce GTX 770M|GeForce GTX 780M|GeForce GTX 870M|GeForce GTX 880M|GeForce GTX 860M',
@@ -102,9 +102,10 @@ export const nvidiaNames: readonly NvidiaName[] = [
   ['H100 96GB|H20-3e', '9.0', null],
   ['GH200|GH200 Grace Hopper|Grace Hopper|GH200 96GB', '9.0', null],
   ['B200 SXM|B100|DGX B200|HGX B200|B200 NVL', '10.0', null],
-  ['GB200 NVL72|GB200 NVL4|DGX GB200|Grace Blackwell|GB200 Grace Blackwell|Grace Blackwell GB200', '10.0', null],
+  ['GB200 NVL72|GB200 NVL4|DGX GB200|GB200 Grace Blackwell|Grace Blackwell GB200', '10.0', null],
   ['B300 SXM6|DGX B300|HGX B300|HGX B300 NVL16|GB300 NVL72', '10.3', null],
   ['GB300 Grace Blackwell Ultra|Grace Blackwell Ultra|DGX GB300|DGX Station GB300', '10.3', null],
+  ['VR200|VR200 NVL144|VR200 NVL72|Vera Rubin NVL144|Vera Rubin NVL72|DGX Vera Rubin NVL72', '10.7', null],
   ['RTX PRO 2000 Blackwell', '12.0', 16],
   ['RTX PRO 6000|RTX PRO 6000 Blackwell', '12.0', 96],
   [
@@ -118,7 +119,8 @@ export const nvidiaNames: readonly NvidiaName[] = [
 
 /** Boards with a Tegra chip: their memory is the system's. */
 export const jetsonNames: readonly NvidiaName[] = [
-  ['Jetson Nano|Jetson TX1', '5.3', 4],
+  ['Jetson TK1|Tegra K1', '3.2', 2],
+  ['Jetson Nano|Jetson TX1|Tegra X1', '5.3', 4],
   ['Jetson TX2|Jetson TX2 NX|Jetson TX2i', '6.2', 8],
   ['Jetson Xavier NX|Xavier NX', '7.2', null],
   ['Jetson AGX Xavier|AGX Xavier|Jetson Xavier', '7.2', 32],
@@ -135,6 +137,7 @@ export const jetsonNames: readonly NvidiaName[] = [
 export type AmdName = readonly [names: string, gfx: string, memoryGiB: number | null];
 
 export const amdNames: readonly AmdName[] = [
+  ['FirePro W8100|FirePro W9100|FirePro S9150|FirePro S9170', 'gfx701', null],
   ['Radeon R9 290|Radeon R9 290X|Radeon R9 390|Radeon R9 390X', 'gfx701', null],
   ['Radeon R9 Fury|Radeon R9 Fury X|Radeon R9 Nano|Instinct MI8', 'gfx803', 4],
   [
@@ -143,20 +146,31 @@ export const amdNames: readonly AmdName[] = [
     null,
   ],
   ['Radeon RX Vega 56|Radeon RX Vega 64|Radeon RX Vega|Radeon Pro WX 8200|Vega 56|Vega 64', 'gfx900', 8],
-  ['Radeon Pro WX 9100|Radeon Vega Frontier Edition', 'gfx900', 16],
+  [
+    'Radeon Pro WX 9100|Radeon Pro V340|Radeon Pro Vega 56|Radeon Pro Vega 64|Radeon Pro SSG|Radeon Vega Frontier Edition',
+    'gfx900',
+    16,
+  ],
   ['Instinct MI50', 'gfx906', null],
   ['Instinct MI60', 'gfx906', 32],
   ['Radeon Pro VII', 'gfx906', 16],
   ['Instinct MI250|Instinct MI250X', 'gfx90a', 64],
   ['Instinct MI350', 'gfx950', 288],
-  ['Radeon RX 5300|Radeon RX 5500|Radeon RX 5500 XT|Radeon RX 5500M|Radeon Pro W5500', 'gfx1012', null],
+  ['Instinct MI350P', 'gfx950', 144],
+  ['Instinct MI430X|Instinct MI450|Instinct MI450X|Instinct MI455X', 'gfx1250', null],
+  [
+    'Radeon RX 5300|Radeon RX 5500|Radeon RX 5500 XT|Radeon RX 5500M|Radeon Pro W5500|Radeon Pro 5500M|Radeon Pro 5300M|Radeon Pro 5300',
+    'gfx1012',
+    null,
+  ],
+  ['Radeon Pro 5600M', 'gfx1011', 8],
   ['Radeon RX 5600 XT|Radeon RX 5600|Radeon RX 5600M', 'gfx1010', 6],
   ['Radeon RX 5700|Radeon RX 5700 XT|Radeon RX 5700M|Radeon Pro W5700', 'gfx1010', 8],
   ['Radeon RX 6750 GRE|Radeon RX 6700M|Radeon RX 6800M|Radeon RX 6850M XT', 'gfx1031', null],
   ['Radeon RX 6700 XT|Radeon RX 6750 XT', 'gfx1031', 12],
   ['Radeon RX 6700', 'gfx1031', 10],
-  ['Radeon PRO W6600|Radeon RX 6600S|Radeon RX 6700S|Radeon RX 6800S|Radeon RX 6650M', 'gfx1032', 8],
-  ['Radeon PRO W6400|Radeon RX 6300|Radeon RX 6500M|Radeon RX 6550M', 'gfx1034', null],
+  ['Radeon PRO W6600|Radeon PRO W6600M|Radeon RX 6600S|Radeon RX 6700S|Radeon RX 6800S|Radeon RX 6650M', 'gfx1032', 8],
+  ['Radeon PRO W6400|Radeon PRO W6300|Radeon RX 6300|Radeon RX 6500M|Radeon RX 6550M', 'gfx1034', null],
   ['Radeon PRO W6900X', 'gfx1030', 32],
   [
     'Radeon RX 7600|Radeon RX 7600S|Radeon RX 7600M|Radeon RX 7600M XT|Radeon RX 7700S|Radeon PRO W7600|Radeon PRO W7500',
@@ -178,6 +192,10 @@ export const amdNames: readonly AmdName[] = [
   ['Radeon RX 9070 GRE', 'gfx1201', 12],
   ['Radeon AI PRO R9600D|Radeon AI PRO R9700S', 'gfx1201', null],
   ['Radeon 610M', 'gfx1036', null],
+  ['Radeon 610M', 'gfx1037', null],
+  ['Radeon Vega 3|Radeon Vega 6|Radeon Vega 8', 'gfx902', null],
+  ['Radeon Vega 9|Radeon Vega 10|Radeon Vega 11', 'gfx902', null],
+  ['Radeon Vega 6|Radeon Vega 7|Radeon Vega 8', 'gfx90c', null],
   ['Radeon 660M|Radeon 680M', 'gfx1035', null],
   ['Radeon 740M|Radeon 760M|Radeon 780M|Ryzen Z1 Extreme', 'gfx1103', null],
   [
@@ -233,5 +251,5 @@ export const appleChips: Readonly<Record<string, readonly string[]>> = {
 /** Compute capabilities that exist, for "sm_89" and "8.9". */
 export const computeCapabilities: readonly string[] = [
   ...['2.0', '2.1', '3.0', '3.2', '3.5', '3.7', '5.0', '5.2', '5.3', '6.0', '6.1', '6.2', '7.0', '7.2', '7.5'],
-  ...['8.0', '8.6', '8.7', '8.8', '8.9', '9.0', '10.0', '10.1', '10.3', '11.0', '12.0', '12.1'],
+  ...['8.0', '8.6', '8.7', '8.8', '8.9', '9.0', '10.0', '10.1', '10.3', '10.7', '11.0', '12.0', '12.1'],
 ];

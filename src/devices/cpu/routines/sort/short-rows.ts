@@ -42,12 +42,13 @@ const machines: Readonly<Partial<Record<DType, Machine>>> = {
   },
 };
 
-/** Columns that stay in registers. */
-const mostColumns = 16;
+/** Columns that stay in registers, and up to which this is quicker than keys all the same: that takes the engine longer to compile, for many rows only. */
+const [inRegisters, mostColumns] = [16, 32];
+const manyRows = 256;
 
 /** Rows that are sorted at once; 0 if they are not sorted this way. */
-export const rowsAtOnce = ({ type, columns }: Sort): number =>
-  columns > mostColumns ? 0 : (machines[type]?.lanes ?? 0);
+export const rowsAtOnce = ({ type, rows, columns }: Sort): number =>
+  columns > (rows < manyRows ? inRegisters : mostColumns) ? 0 : (machines[type]?.lanes ?? 0);
 
 /** Pairs of columns to compare, in this order. */
 export function comparisons(columns: number): readonly (readonly [number, number])[] {

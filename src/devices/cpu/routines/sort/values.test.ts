@@ -53,8 +53,8 @@ describe('a sort without positions', () => {
     'of %s sorts short rows side by side, any number of them',
     (type) => {
       for (const [kind, make] of Object.entries(sortKinds))
-        for (const columns of [2, 5, 8, 15, 16, 17])
-          for (const rows of [1, 4, 7, 130]) check(type, rows, columns, make(type, rows * columns, rows + kind.length));
+        for (const columns of [2, 5, 8, 15, 16, 17, 31, 32, 33])
+          for (const rows of [1, 4, 7, 259]) check(type, rows, columns, make(type, rows * columns, rows + kind.length));
       // Few rows with what is left to the keys, among others.
       const rows = 203;
       const values = Float64Array.from({ length: rows * 9 }, (_, i) => Math.sin(i));

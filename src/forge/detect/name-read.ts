@@ -1,0 +1,89 @@
+// A name as people and tools write it, taken apart: the words that count, the size and the kind.
+//
+// Words of vendors and sellers do not count. Reading decides nothing: which product a name means is for `name-match.ts`.
+
+import { plainLine } from '../text/plain.ts';
+import type { Candidate } from './candidates.ts';
+
+/** "Chipset Model: Apple M2": tools print the name behind a label. */
+export const withoutLabel = (text: string): string =>
+  text.replace(
+    /^\s*(?:chipset model|(?:card|device|product|marketing) (?:name|model|series)|model|name|gpu ?\d*|graphics)\s*:\s*/i,
+    '',
+  );
+
+/**
+ * What a line of lspci or of a driver may mean, the surest first: the product in brackets, the PCI id, the chip before them, then
+ * brackets without a number, which several chips share ("Radeon Graphics"). Several products are parted by strokes: the first counts.
+ */
+export function readings(text: string): readonly string[] {
+  const line = text.replace(/\[(?:AMD\/ATI|AMD|ATI)\]/gi, ' ').replace(/\(rev [\da-f]+\)/i, ' ');
+  const brackets = [...line.matchAll(/\[([^[\]]+)\]/g)].map(([, inside]) => inside!.trim());
+  if (brackets.length === 0) return [line];
+  const isId = (inside: string) => /^(?:[\da-f]{4}:|0x)?[\da-f]{4}$/i.test(inside);
+  const products = brackets.filter((inside) => !isId(inside)).map((inside) => inside.split(/ ?\/ ?/)[0]!);
+  const ids = brackets.filter((inside) => /:/.test(inside) && isId(inside));
+  // "Intel(R) Graphics [0xe20b]"
+  const bare = /^intel\b.*\[0x([\da-f]{4})\]/i.exec(line)?.[1];
+  return [
+    ...products.filter((product) => /\d/.test(product)),
+    ...ids,
+    ...(bare === undefined ? [] : [`8086:${bare}`]),
+    line.replace(/\[[^[\]]*\]/g, ' '),
+    ...products.filter((product) => !/\d/.test(product)),
+  ];
+}
+
+export interface Wanted {
+  /** All that counts of the name, joined. */
+  readonly key: string;
+  readonly words: readonly string[];
+  readonly memoryGiB: number | undefined;
+  readonly laptop: boolean;
+  readonly quadro: boolean;
+}
+
+const NOISE =
+  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|lenovo|dell|hp|acer|rog strix|rog|aorus|ventus(?: \dx)?|suprim|nitro\+?|founder's|passive|oc|oem|developer[ -]kit|dev[ -]?kit|engineering reference|collectors|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
+const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
+const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
+
+/** "NVIDIA GeForce RTX 4060 Ti (16 GB)" is the words rtx, 4060, ti with 16 GiB. */
+export function read(name: string): Wanted {
+  const plain = plainLine(name)
+    .toLowerCase()
+    .replaceAll('_', ' ')
+    // "5060ti16g": the size begins where the name ends.
+    .replace(/(\d(?:ti|super|xtx|xt|gre))(?=\d{1,2} ?g)/g, '$1 ');
+  const laptop = plain.match(LAPTOP) !== null;
+  const gib = SIZE.exec(plain)?.[1];
+  const words = plain
+    .replace(LAPTOP, ' ')
+    .replace(NOISE, ' ')
+    .replace(SIZE, ' ')
+    // "4090ti", "7900xtx" and "rtx4090" are written together as often as apart.
+    .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
+    .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
+    .replace(/\b(16[56]0|20[678]0|40[78]0)s\b/g, '$1 super')
+    .replace(/\b(4070)tis\b/g, '$1 ti super')
+    .split(/[^a-z0-9+]+/)
+    .filter((word) => word !== '');
+  return {
+    key: words.join(' '),
+    words,
+    memoryGiB: gib === undefined ? undefined : Number(gib),
+    laptop,
+    quadro: /\bquadro\b/.test(plain),
+  };
+}
+
+export type Row = { readonly entry: Candidate; readonly names: readonly Wanted[] };
+
+const rowsRead = new WeakMap<readonly Candidate[], readonly Row[]>();
+
+/** The names of all products as `read` gives them, worked out once. */
+export function rowsOf(all: readonly Candidate[]): readonly Row[] {
+  const known = rowsRead.get(all) ?? all.map((entry) => ({ entry, names: entry.names.map(read) }));
+  rowsRead.set(all, known);
+  return known;
+}

@@ -1,0 +1,117 @@
+// What is said of a name that fits no GPU, or too many: the near ones, the targets it could mean.
+
+import { ArgumentError } from '../../errors.ts';
+import { nearest } from '../data/schema.ts';
+import type { Gpu } from '../machine.ts';
+import { plainLine } from '../text/plain.ts';
+import type { Candidate } from './candidates.ts';
+import { rowsOf, type Wanted } from './name-read.ts';
+
+export function noTarget(text: string, id: string, ids: readonly string[]): ArgumentError {
+  const shared = (other: string): number => [...id].findIndex((letter, place) => other[place] !== letter);
+  const near = nearest(
+    id,
+    [...ids].sort((one, other) => shared(other) - shared(one)),
+  );
+  return refusal(
+    text,
+    'names a target that does not exist',
+    `${near ? `Did you mean ${near}? ` : ''}Known are ${ids.slice(-12).join(', ')} and older ones.`,
+  );
+}
+
+const SEVERAL = 'fits several GPUs that need different builds';
+
+export function severalTargets(text: string, targets: readonly string[]): ArgumentError {
+  return refusal(text, SEVERAL, `Give the product ("RTX 4090") or the target, ${targets.join(' or ')}.`);
+}
+
+/** One product of each target, the newest first, so that the choice shows what differs. */
+export function ambiguous(text: string, found: readonly Candidate[], gpus: readonly Gpu[]): ArgumentError {
+  const labels = new Map<string, string>();
+  for (const [place, gpu] of gpus.entries()) {
+    const target = shortTarget(gpu);
+    if (!labels.has(target) || /laptop/i.test(labels.get(target)!)) labels.set(target, found[place]!.label);
+  }
+  const targets = [...labels.keys()].sort((one, other) => other.localeCompare(one, 'en', { numeric: true }));
+  const names = [...new Set(targets.map((target) => labels.get(target)!))];
+  return refusal(
+    text,
+    SEVERAL,
+    names.length > 1
+      ? `Write which one, such as ${names.slice(0, 6).join(', ')}.`
+      : `It was sold with several chips: give the target instead, ${targets.reverse().join(' or ')}.`,
+  );
+}
+
+const shortTarget = ({ computeCapability: { value }, gfx, intelFamily }: Gpu): string =>
+  value ? `sm_${value.major}${value.minor}` : (gfx.value ?? intelFamily.value ?? 'unknown');
+
+export function unknown(text: string, wanted: Wanted, all: readonly Candidate[]): ArgumentError {
+  const near = suggestions(text, wanted, all);
+  return refusal(
+    text,
+    'is in no table',
+    near.length > 0
+      ? `Did you mean ${near.join(', ')}? A compute capability ("sm_89") or gfx id ("gfx1100") works too.`
+      : 'Give a product name ("RTX 4090"), a PCI id ("10de:2684"), a compute capability ("sm_89") or a gfx id ("gfx1100").',
+  );
+}
+
+const refusal = (text: string, what: string, fix: string): ArgumentError =>
+  new ArgumentError({
+    code: 'UNKNOWN_GPU',
+    message: `GPU "${plainLine(text).slice(0, 80)}" ${what}`,
+    fix,
+    where: 'override',
+  });
+
+/** The product within the name, those it begins, those that differ by an edit or two, then those with nearly the same number. */
+function suggestions(text: string, wanted: Wanted, all: readonly Candidate[]): readonly string[] {
+  if (/^apple\b|^m\d+\b/i.test(text.trim())) return ['Apple M5', 'Apple M4'];
+  if (wanted.key === '' || wanted.key.length > 60) return [];
+  const labels = new Map<string, string>();
+  for (const { entry, names } of rowsOf(all))
+    for (const name of names) {
+      const key = name.words.join('');
+      if (!labels.has(key) || /laptop/i.test(labels.get(key)!)) labels.set(key, entry.label);
+    }
+  const joined = wanted.words.join('');
+  const keys = [...labels.keys()];
+  const within = keys
+    .filter((key) => /\d{2}/.test(key) && joined.startsWith(key))
+    .sort((one, other) => other.length - one.length)
+    .slice(0, 1);
+  const longer = keys.filter((key) => key.startsWith(joined)).slice(0, 2);
+  const close = nearest(joined, keys);
+  const near = [
+    ...otherLine(wanted, keys),
+    ...within,
+    ...longer,
+    ...(close === undefined ? [] : [close]),
+    ...alike(wanted, keys),
+  ];
+  return [...new Set(near.map((key) => labels.get(key)!))].slice(0, 4);
+}
+
+/** "RTX 1080" and "GTX 2080": the number is right, the line is not. */
+function otherLine(wanted: Wanted, keys: readonly string[]): readonly string[] {
+  const rest = /^(?:rtx|gtx|gt|rx)(\d{3,4}.*)$/.exec(wanted.words.join(''))?.[1];
+  return rest === undefined
+    ? []
+    : ['rtx', 'gtx', 'rx'].map((line) => `${line}${rest}`).filter((key) => keys.includes(key));
+}
+
+/** Numbers of the same length that differ in the last digit, else in the last two: of the same line first. */
+function alike(wanted: Wanted, keys: readonly string[]): readonly string[] {
+  const digits = /\d{2,5}/.exec(wanted.key)?.[0];
+  if (digits === undefined) return [];
+  const line = /^[a-z]+/.exec(wanted.key)?.[0] ?? '';
+  const numbered = (free: number) => {
+    const number = new RegExp(`(?<!\\d)${digits.slice(0, -free)}\\d{${free}}(?!\\d)`);
+    return keys.filter((key) => number.test(key));
+  };
+  const [one, two] = [numbered(1), digits.length > 2 ? numbered(2) : []];
+  const same = (key: string) => line !== '' && key.startsWith(line);
+  return [...one.filter(same), ...two.filter(same), ...one];
+}

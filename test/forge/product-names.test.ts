@@ -1,0 +1,59 @@
+// Hundreds of product names at once: at least 98 % are understood, refusals say why, and near misses get a suggestion.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { gpuFromText } from '../../src/forge/detect/override.ts';
+import type { Gpu } from '../../src/forge/machine.ts';
+import { instanceOf } from '../../src/forge/resolve/instances.ts';
+
+const INSTANCE = /^(?:standard_|[a-z]\d\w*(?:-\w+)?\.\d*\w+$|a\dx?-|g\d-standard|[bv]m\.)/i;
+
+const rows = readFileSync(new URL('./fixtures/product-names.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line.includes(' => ') && !line.startsWith('#'))
+  .map((line) => line.split(' => ') as [name: string, expected: string]);
+
+function answer(name: string): { readonly got: string; readonly fix: string } {
+  try {
+    return { got: targetOf(gpuFromText(INSTANCE.test(name) ? instanceOf(name).gpu : name, 0)), fix: '' };
+  } catch (cause) {
+    const { message, fix = '' } = cause as Error & { fix?: string };
+    return { got: message.includes('fits several GPUs') ? 'amb' : '?', fix };
+  }
+}
+
+function targetOf({ vendor, computeCapability: { value: cc }, gfx, intelFamily: { value: family } }: Gpu): string {
+  if (vendor === 'apple') return 'apple';
+  if (cc) return `${cc.major}.${cc.minor}`;
+  return gfx.value ?? (family === 'gen' || family === 'xe-lp' ? 'old' : String(family));
+}
+
+function right(name: string, expected: string): boolean {
+  const { got, fix } = answer(name);
+  return expected
+    .split('/')
+    .some((one) =>
+      one.startsWith('?') ? got === '?' && (one === '?' || new RegExp(one.slice(2), 'i').test(fix)) : one === got,
+    );
+}
+
+describe('product names', () => {
+  it('are understood, or refused with the reason', () => {
+    const wrong = rows
+      .filter(([name, expected]) => !right(name, expected))
+      .map(([name, expected]) => `${name}: ${JSON.stringify(answer(name))}, not ${expected}`);
+    expect(rows.length).toBeGreaterThanOrEqual(600);
+    expect(wrong).toEqual([]);
+  });
+
+  it.each([
+    ['RTX 6000', /RTX PRO 6000.*RTX 6000 Ada.*Quadro RTX 6000/],
+    ['GeForce', /GeForce RTX 50.*GeForce RTX 40/],
+    ['Radeon', /Radeon.* 9070.*Radeon RX 90/],
+    ['Blackwell', /sm_100.*sm_120/],
+    ['RDNA 3', /gfx1100.*gfx1103/],
+  ])('"%s" is ambiguous, and the fix shows products or targets that differ', (name, fix) => {
+    expect(answer(name).got).toBe('amb');
+    expect(answer(name).fix).toMatch(fix);
+  });
+});
