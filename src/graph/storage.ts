@@ -199,7 +199,7 @@ export class Storage {
     if (this.host) return this.host.subarray(from, from + length);
     const place = this.places.find((p) => p.alive && p.device.readSync);
     try {
-      return place?.device.readSync!(this.on(place)!, from, length) ?? null;
+      return place ? place.device.readSync!(this.on(place)!, from, length) : null;
     } catch {
       // The device is closed, or was lost without anybody having noticed: who looks at a tensor wants no error.
       return null;
