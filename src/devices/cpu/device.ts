@@ -53,7 +53,7 @@ interface Workers {
   readonly size: number;
   readonly ready: number;
   readonly settled: boolean;
-  injectFault(kind: 1 | 2 | 3): void;
+  injectFault(kind: 1 | 2 | 3 | 4 | 5): void;
   terminateOne(): Promise<void>;
 }
 
