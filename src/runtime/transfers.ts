@@ -412,10 +412,16 @@ export class Transfers {
   async move(node: Node, to: Place, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) throw aborted(`move to ${to.id}`, signal);
     const move: Move = { node, to, signal, computing: false };
-    await this.#recovery.attempts.runAsync(this.#moving, move, anywhere, signal);
-    const storage = node.storage!;
-    for (const other of storage.places) if (other !== to) storage.dropCopy(other);
-    storage.pin = to;
+    // As with a read: who disposes of the tensor meanwhile does not pull the bytes away.
+    addUse(node);
+    try {
+      await this.#recovery.attempts.runAsync(this.#moving, move, anywhere, signal);
+      const storage = node.storage!;
+      for (const other of storage.places) if (other !== to) storage.dropCopy(other);
+      storage.pin = to;
+    } finally {
+      dropUse(node);
+    }
     const pause = this.#forgotten.pause(performance.now());
     if (pause) await pause;
   }

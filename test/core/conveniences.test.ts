@@ -41,6 +41,14 @@ describe('a tensor as text', () => {
     expect(String(large)).toBe('Tensor(i32 [10, 100], disposed)');
   });
 
+  it('is what it is without values once the runtime is closed', async () => {
+    const own = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    const x = own.tensor([1, 2]).add(1).compute();
+    await own.close();
+    expect(String(x)).toBe('Tensor(f32 [2])');
+    expect(inspect({ x })).toContain('Tensor(f32 [2])');
+  });
+
   it('is JSON that can be read back', () => {
     const x = rt.tensor([1, Number.NaN, Number.NEGATIVE_INFINITY]);
     expect(JSON.parse(JSON.stringify({ x }))).toEqual({

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { createRuntime, DisposedError, OutOfMemory, type Tensor } from '../../src/index.ts';
+import { createRuntime, DisposedError, OutOfMemory, type Runtime, type Tensor } from '../../src/index.ts';
 import { within } from '../support/time.ts';
 import { countSources, fixture, heldBytes } from './support.ts';
 
@@ -46,6 +46,19 @@ describe('dispose', () => {
     y.dispose();
     // The intermediate x.add(1) is a tensor nobody disposed; it still holds x.
     expect(heldBytes(rt)).toBe(bytes);
+  });
+
+  it.each([
+    ['is uploaded', (rt: Runtime) => rt.tensor([1, 2, 3])],
+    ['was computed', (rt: Runtime) => rt.tensor([1, 2, 3]).add(1).compute()],
+    ['is still to be computed', (rt: Runtime) => rt.tensor([1, 2, 3]).add(1)],
+  ])('lets a move of what %s come to its end', async (_, make) => {
+    const rt = await runtime();
+    const t = make(rt);
+    const moved = t.to('cpu');
+    t.dispose();
+    expect(await moved).toBe(t);
+    expect(heldBytes(rt)).toBe(0);
   });
 
   it('refuses use after dispose, and names the line in development mode', async () => {

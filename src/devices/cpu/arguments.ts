@@ -6,7 +6,7 @@
 import { byteSize, type DType } from '../../base/dtype.ts';
 import { castValue } from '../../kernel/semantics.ts';
 import type { CpuBuffer } from './buffer.ts';
-import { argsAddress, type CpuMemory, stagingAddress } from './memory.ts';
+import type { CpuMemory } from './memory.ts';
 import type { Views } from './views.ts';
 
 /** Buffers that one launch can bind. */
@@ -15,7 +15,7 @@ export const maxBuffers = 64;
 /** Writes the pointers of buffers that are all in the memory, with those of scratch and table behind them; false if one is not. */
 export function point(memory: CpuMemory, buffers: readonly CpuBuffer[], scratch: number, table: number): boolean {
   const { u32 } = memory.views;
-  const at = argsAddress >>> 2;
+  const at = memory.args >>> 2;
   for (let i = 0; i < buffers.length; i++) {
     const b = buffers[i]!;
     if (b.small !== null) return false;
@@ -28,7 +28,7 @@ export function point(memory: CpuMemory, buffers: readonly CpuBuffer[], scratch:
 
 /** A pointer for each buffer; the first `inputs` of them are copied in where they are small. */
 export function stage(memory: CpuMemory, buffers: readonly CpuBuffer[], inputs: number, pointers: number[]): void {
-  let next = stagingAddress;
+  let next = memory.staging;
   const { views } = memory;
   for (let i = 0; i < buffers.length; i++) {
     const b = buffers[i]!;
@@ -79,7 +79,7 @@ export function writePointers(
   table = 0,
 ): void {
   const { u32 } = memory.views;
-  const at = argsAddress >>> 2;
+  const at = memory.args >>> 2;
   for (let i = 0; i < count; i++) u32[at + i] = pointers[i]!;
   u32[at + count] = scratch;
   if (table > 0) u32[at + count + 1] = table;
@@ -106,12 +106,12 @@ export function writeScalars(
   values: readonly number[],
 ): void {
   const { f32 } = memory.views;
-  const at = (argsAddress + offset) >>> 2;
+  const at = (memory.args + offset) >>> 2;
   for (let i = 0; i < types.length; i++) {
     const type = types[i]!;
     // The most common by far, and stored as what it is rounded to.
     if (type === 'f32') f32[at + 2 * i] = values[i]!;
-    else scalarWriters[type](memory, argsAddress + offset + 8 * i, castValue(values[i]!, 'f64', type));
+    else scalarWriters[type](memory, memory.args + offset + 8 * i, castValue(values[i]!, 'f64', type));
   }
 }
 

@@ -19,11 +19,11 @@ export class CpuBuffer implements DeviceBuffer {
   readonly bytes: number;
   readonly collected: boolean;
   /** The array it lies in; null for those in the WebAssembly memory. */
-  readonly small: Views | null;
+  small: Views | null;
   /** Where the bytes begin, in `small` or in the WebAssembly memory. */
-  readonly address: number;
+  address: number;
   /** The slab of its slot: as long as the buffer lives, so does the slab. */
-  readonly slab: Slab | null;
+  slab: Slab | null;
   /** Null once released, and for small buffers. */
   block: Block | null;
   released = false;
@@ -35,6 +35,14 @@ export class CpuBuffer implements DeviceBuffer {
     this.address = address;
     this.block = block;
     this.slab = slab;
+  }
+
+  /** Lies where another buffer of its size does from now on. */
+  moveTo({ small, address, slab, block }: CpuBuffer): void {
+    this.small = small;
+    this.address = address;
+    this.slab = slab;
+    this.block = block;
   }
 }
 

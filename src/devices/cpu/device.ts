@@ -15,7 +15,7 @@ import { needsOf, tooSmall } from '../fit.ts';
 import { maxBuffers } from './arguments.ts';
 import type { Blas } from './blas.ts';
 import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
-import { WasmEngine } from './engine.ts';
+import { WasmEngine, WorkerGivenUp } from './engine.ts';
 import { openHost } from './host.ts';
 import { KernelProgram } from './kernel-program.ts';
 import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
@@ -53,7 +53,7 @@ interface Workers {
   readonly size: number;
   readonly ready: number;
   readonly settled: boolean;
-  injectFault(kind: 1 | 2 | 3): void;
+  injectFault(kind: 1 | 2 | 3 | 4 | 5): void;
   terminateOne(): Promise<void>;
 }
 
@@ -272,7 +272,26 @@ class Cpu implements CpuDevice {
     }
     if (this.#spans !== null && id !== undefined) {
       this.#measured(p, list, scalars, id, this.#spans);
-    } else p.run(list, scalars);
+    } else this.#run(p, list, scalars);
+  }
+
+  #run(p: CpuProgram, buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
+    try {
+      p.run(buffers, scalars);
+    } catch (e) {
+      if (!(e instanceof WorkerGivenUp)) throw e;
+      for (const b of new Set(buffers)) this.#move(b);
+      p.run(buffers, scalars);
+    }
+  }
+
+  /** Brings a buffer to where no lost worker can write to it. */
+  #move(b: CpuBuffer): void {
+    if (b.small) return;
+    const { address, block } = b;
+    b.moveTo(this.allocate(b.bytes));
+    this.write(b, this.#engine.memory.views.u8.subarray(address, address + b.bytes));
+    if (block) this.#engine.release(block);
   }
 
   #measured(p: CpuProgram, buffers: readonly CpuBuffer[], scalars: readonly number[], id: number, spans: Span[]): void {
@@ -280,7 +299,7 @@ class Cpu implements CpuDevice {
     this.#engine.lanes = lanes;
     const start = performance.now();
     try {
-      p.run(buffers, scalars);
+      this.#run(p, buffers, scalars);
     } finally {
       this.#engine.lanes = null;
     }

@@ -1,13 +1,15 @@
 // Runs WebAssembly code on the device's memory, on one thread or on all of them.
 //
-// Splits work into chunks only where the estimate says that waking workers pays. Work that lost a worker is repeated on
-// the calling thread if that cannot change the result; else it fails, and says so.
+// Splits work into chunks only where the estimate says that waking workers pays. Work that lost a worker is repeated on the calling thread
+// if that cannot change the result; else it fails, and says so. A worker that was given up may only be slow: until its thread has ended it
+// may read and write what it was told to. So it is left alone with that: arguments and staging area move, work that is repeated has other
+// memory, and nothing is shared with workers meanwhile.
 
 import { DeviceLost, KernelError } from '../../errors.ts';
 import type { Estimate } from '../../kernel/kernel.ts';
 import type { Block } from './heap.ts';
 import type { ThreadHost } from './host.ts';
-import { argsAddress, type CpuMemory } from './memory.ts';
+import type { CpuMemory } from './memory.ts';
 import { type LaneTime, WorkerPool } from './pool/pool.ts';
 import { WasmSums } from './tiny/wasm-sums.ts';
 
@@ -131,6 +133,9 @@ export class SharedWork {
 const parallelNanoseconds = 60_000;
 const chunksPerThread = 8;
 
+/** Work lost a worker, and may be repeated: with other buffers, as the worker may still write to these. */
+export class WorkerGivenUp extends Error {}
+
 /** A rough time on one thread: vector arithmetic against memory. */
 export const nanosecondsOf = (e: Estimate): number => Math.max(e.flops / 4, (e.bytesRead + e.bytesWritten) / 8);
 
@@ -163,7 +168,7 @@ export class WasmEngine {
 
   /** Whether workers take part. */
   spreads({ items, grain, nanoseconds }: SharedWork): boolean {
-    return this.threads > 1 && items > grain && nanoseconds > parallelNanoseconds;
+    return this.threads > 1 && items > grain && nanoseconds > parallelNanoseconds && this.settled;
   }
 
   run(work: SharedWork): void {
@@ -171,8 +176,8 @@ export class WasmEngine {
     const exports = code.exports(this.memory);
     try {
       if (this.spreads(work)) this.#spread(work, exports);
-      else exports.run(argsAddress, 0, work.items);
-      if (work.finish) exports.finish!(argsAddress);
+      else exports.run(this.memory.args, 0, work.items);
+      if (work.finish) exports.finish!(this.memory.args);
     } catch (cause) {
       if (!(cause instanceof WebAssembly.RuntimeError)) throw cause;
       throw new KernelError({
@@ -251,7 +256,7 @@ export class WasmEngine {
     const helpers = Math.min(this.threads, chunks, worthwhile) - 1;
     const codeAddress = code.address(this.memory);
     if (codeAddress === null) {
-      exports.run(argsAddress, 0, items);
+      exports.run(this.memory.args, 0, items);
       return;
     }
     this.#published.add(code);
@@ -260,7 +265,7 @@ export class WasmEngine {
       codeAddress,
       codeBytes: code.bytes.length,
       run: exports.run,
-      args: argsAddress,
+      args: this.memory.args,
       items,
       chunkItems,
       helpers,
@@ -268,10 +273,8 @@ export class WasmEngine {
     };
     const complete = this.#open().run(job, this.lanes);
     if (complete) return;
-    if (work.repeatable) {
-      exports.run(argsAddress, 0, items);
-      return;
-    }
+    this.memory.detour(code.name);
+    if (work.repeatable) throw new WorkerGivenUp();
     throw new DeviceLost({
       code: 'WORKER_DIED',
       message: `${code.name}: a worker thread ended in the middle of work that overwrites its input (cpu)`,
@@ -283,6 +286,7 @@ export class WasmEngine {
   #open(): WorkerPool {
     return (this.#pool ??= new WorkerPool(this.#host, this.memory, this.threads - 1, this.#patience, () => {
       for (const block of this.#deferred.splice(0)) this.memory.heap.free(block);
+      this.memory.home();
     }));
   }
 }

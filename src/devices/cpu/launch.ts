@@ -6,7 +6,7 @@
 import { point, stage, unstage, writePointers } from './arguments.ts';
 import type { CpuBuffer } from './buffer.ts';
 import type { SharedWork, WasmEngine } from './engine.ts';
-import { stagingAddress, stagingBytes } from './memory.ts';
+import { stagingBytes } from './memory.ts';
 
 /** The first `inputs` buffers are read; `table` is the address of what the module reads besides, or 0. */
 export function launch(
@@ -19,7 +19,7 @@ export function launch(
 ): void {
   const { memory } = engine;
   const needsBlock = scratchBytes > 0 && (scratchBytes > stagingBytes || engine.spreads(work));
-  if (!needsBlock && point(memory, buffers, stagingAddress, table)) {
+  if (!needsBlock && point(memory, buffers, memory.staging, table)) {
     engine.run(work);
     return;
   }

@@ -3,7 +3,8 @@
 //   0          never used, so that a zero pointer is always wrong; no buffer is nearer than `reach` (render/addresses.ts)
 //   control    what the worker pool and its workers tell each other (pool/control.ts)
 //   args       the argument block of the launch in progress
-//   staging    copies of buffers in JavaScript arrays while a launch needs them in this memory
+//   staging    copies of buffers in JavaScript arrays while a launch needs them in this memory; both are left for a block of the heap while a
+//              lost worker may still read and write them (`detour`)
 //   slabs      small buffers (buffer.ts)
 //   heap       everything else
 //
@@ -17,7 +18,7 @@ import { Views } from './views.ts';
 
 export const pageBytes = 65536;
 export const controlAddress = 64;
-export const argsAddress = 32768;
+const argsAddress = 32768;
 export const argsBytes = 8192;
 export const stagingAddress = argsAddress + argsBytes;
 export const stagingBytes = 64 * 4160;
@@ -41,11 +42,14 @@ export class CpuMemory {
   /** The whole memory; replaced when it grows. */
   views!: Views;
   readonly shared: boolean;
+  /** The argument block of the launch in progress. */
+  args = argsAddress;
   readonly #limit: number;
   readonly #largePages: ThreadHost['largePages'];
   #maximum = 0;
   /** End of the slabs that were ever taken. */
   #slabsEnd = slabsAddress;
+  #detour: Block | null = null;
 
   /** `largePages`: asks for large pages under a memory, once it holds more than a little. */
   constructor(limit: number, shared: boolean, largePages?: ThreadHost['largePages']) {
@@ -76,6 +80,24 @@ export class CpuMemory {
     this.memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: this.shared });
     this.views = new Views(this.memory.buffer);
     this.heap = new Heap({ base: 0, limit: 0, commit: () => false });
+  }
+
+  /** The staging area. */
+  get staging(): number {
+    return this.args + argsBytes;
+  }
+
+  /** From now on launches have their arguments and their staging area in a block of the heap. */
+  detour(where: string): void {
+    this.#detour ??= this.take(argsBytes + stagingBytes, where);
+    this.args = this.#detour.address;
+  }
+
+  /** They have them where they belong again. */
+  home(): void {
+    this.args = argsAddress;
+    if (this.#detour) this.heap.free(this.#detour);
+    this.#detour = null;
   }
 
   /** Bytes taken from the system. */

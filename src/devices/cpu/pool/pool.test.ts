@@ -191,6 +191,49 @@ describe('a worker that dies', () => {
     expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
   });
 
+  it('and was only slow finds nothing to spoil when it comes back', async () => {
+    // Threads that are ended go on for a while: here for as long as the test lasts.
+    const { Worker } = await import('node:worker_threads');
+    const ended: (() => Promise<number>)[] = [];
+    const { terminate } = Worker.prototype;
+    const spy = vi.spyOn(Worker.prototype, 'terminate').mockImplementation(function (
+      this: InstanceType<typeof Worker>,
+    ) {
+      ended.push(() => terminate.call(this));
+      return Promise.resolve(0);
+    });
+    try {
+      const device = await open({ threads: 2, patience: 50 });
+      await warm(device, 1);
+      const values = sample('f32', 60_000, 7);
+      const want = runOn(await open({ threads: 1 }), sort, [values], [240_000, 240_000]);
+      const program = device.prepare(sort);
+      const [input, ...sorted] = [240_000, 240_000, 240_000].map((bytes) => device.allocate(bytes));
+      device.write(input!, bytesOf(values));
+      device.workers!.injectFault(4);
+      for (const end = performance.now() + within(3000); device.workers!.settled && performance.now() < end; )
+        device.launch(program, [input!, ...sorted], []);
+      expect(device.workers!.settled).toBe(false);
+      expect(sorted.map((b, i) => sameBytes(device.readSync(b), want[i]!))).toEqual([true, true]);
+      // What it was told when it began is overwritten by what others are told.
+      const later = [inputs[0]!, inputs[1]!].map((x) => {
+        const b = device.allocate(n * 4);
+        device.write(b, bytesOf(x));
+        return b;
+      });
+      const result = device.allocate(n * 4);
+      device.launch(device.prepare(chain), [...later, result], []);
+      device.workers!.injectFault(5);
+      await new Promise((done) => setTimeout(done, 100));
+      expect(sameBytes(device.readSync(result), await expected())).toBe(true);
+      expect(later.map((b, i) => sameBytes(device.readSync(b), bytesOf(inputs[i]!)))).toEqual([true, true]);
+      expect(sorted.map((b, i) => sameBytes(device.readSync(b), want[i]!))).toEqual([true, true]);
+    } finally {
+      spy.mockRestore();
+      for (const end of ended) await end();
+    }
+  });
+
   it('in work that overwrites its input is a typed error, and the device goes on', async () => {
     const device = await open({ threads: 2, patience: 150 });
     const want = await expected();

@@ -84,8 +84,10 @@ export class WorkerPool {
   }
 
   /** For tests: makes the next worker that claims a chunk end (1), trap (2) or stall (3). */
-  injectFault(kind: 1 | 2 | 3): void {
+  /** The next worker that takes a chunk ends (1), traps (2), never comes back (3), or does so once it is told 5 (4). */
+  injectFault(kind: 1 | 2 | 3 | 4 | 5): void {
     Atomics.store(this.#words, word.fault, kind);
+    Atomics.notify(this.#words, word.fault);
   }
 
   /** For tests: ends a worker from outside. */

@@ -36,6 +36,7 @@ const serve = (memory, worker, me) => {
       if (fault === 1) worker.end();
       if (fault === 2) throw new Error('injected');
       if (fault === 3) for (;;);
+      if (fault === 4) while (Atomics.load(words, ${word.fault}) !== 5) Atomics.wait(words, ${word.fault}, 0);
       run(args, chunk * size, Math.min(items, (chunk + 1) * size));
       Atomics.add(words, me + ${slot.done}, 1);
     }

@@ -1,12 +1,10 @@
 // Work on few long rows (sorts, selections, compactions): one row after the other, each in steps that all threads share.
 //
-// Here is what such work has in common: the scratch, the words of the argument block, the run of one step. What a step reads is never
-// written by it, so a step that lost a worker is repeated.
+// Here is what such work has in common: the scratch, the words of the argument block, the run of one step.
 
 import { stage, unstage } from '../arguments.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import { SharedWork, WasmCode, type WasmEngine } from '../engine.ts';
-import { argsAddress } from '../memory.ts';
 import type { CpuProgram } from '../program.ts';
 import type { Views } from '../views.ts';
 import { moduleText } from '../wasm/text.ts';
@@ -87,6 +85,11 @@ export abstract class LongRows<R extends RowRoutine, A extends ArgumentWords> im
     return this.views.u32;
   }
 
+  /** Where the argument block is. */
+  protected get args(): number {
+    return this.#engine.memory.args;
+  }
+
   protected set(values: Readonly<Partial<Record<keyof A, number>>>): void {
     this.#write(this.words, values);
   }
@@ -96,13 +99,13 @@ export abstract class LongRows<R extends RowRoutine, A extends ArgumentWords> im
   }
 
   #write(words: Uint32Array | Float32Array, values: Readonly<Partial<Record<keyof A, number>>>): void {
-    const first = argsAddress >>> 2;
+    const first = this.args >>> 2;
     for (const name of Object.keys(values)) words[first + this.#plan.args[name]!] = values[name]!;
   }
 
   /** Runs one step, so many nanoseconds for an element. */
   protected step(number: number, items: number, nanoseconds: number): void {
-    this.words[(argsAddress >>> 2) + this.#plan.args.step] = number;
+    this.words[(this.args >>> 2) + this.#plan.args.step] = number;
     const work = new SharedWork({
       code: this.#code,
       items,

@@ -8,7 +8,6 @@
 import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
 import type { WasmEngine } from '../../engine.ts';
-import { argsAddress } from '../../memory.ts';
 import { aligned } from '../emit.ts';
 import { LongRows } from '../long-rows.ts';
 import { keys } from './keys.ts';
@@ -111,11 +110,11 @@ export class LongValueSort extends LongRows<Sort, typeof arg> {
   /** Writes the bits of a key that do not differ. */
   #setCommon(differing: bigint): void {
     const words = this.words;
-    const first = words[(argsAddress >>> 2) + arg.keys]! >>> 2;
+    const first = words[(this.args >>> 2) + arg.keys]! >>> 2;
     const wide = keys[this.routine.type].word === 'i64';
     const [lower, upper] = [Number(differing & 0xffffffffn), Number(differing >> 32n)];
-    words[(argsAddress >>> 2) + arg.common] = words[first]! & ~lower;
-    if (wide) words[(argsAddress >>> 2) + arg.common + 1] = words[first + 1]! & ~upper;
+    words[(this.args >>> 2) + arg.common] = words[first]! & ~lower;
+    if (wide) words[(this.args >>> 2) + arg.common + 1] = words[first + 1]! & ~upper;
   }
 
   /** Puts keys into buckets, then sorts those. */
@@ -156,7 +155,7 @@ export class LongValueSort extends LongRows<Sort, typeof arg> {
   #sampled(buckets: number): { origin: number; factor: number } | null {
     const { columns, descending } = this.routine;
     const { f64, u32 } = this.views;
-    const first = u32[(argsAddress >>> 2) + arg.input]! / 8;
+    const first = u32[(this.args >>> 2) + arg.input]! / 8;
     let [least, largest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (let i = 0; i < samples; i++) {
       const v = f64[first + Math.floor((i * columns) / samples)]!;
@@ -173,8 +172,8 @@ export class LongValueSort extends LongRows<Sort, typeof arg> {
     if (this.routine.type === 'f32') this.setFloats({ origin, factor });
     else {
       const { f64 } = this.views;
-      f64[(argsAddress + arg.origin * 4) / 8] = origin;
-      f64[(argsAddress + arg.factor * 4) / 8] = factor;
+      f64[(this.args + arg.origin * 4) / 8] = origin;
+      f64[(this.args + arg.factor * 4) / 8] = factor;
     }
   }
 
