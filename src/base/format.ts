@@ -20,3 +20,9 @@ export const formatBytes = checked(
 );
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
+
+/**
+ * The end of a line of code as a stack trace has it: enough to find it. `step (file:///home/me/app/src/main.ts:5:22)` is
+ * `src/main.ts:5:22`.
+ */
+export const shortLine = (line: string): string => line.replace(/^.*?([^/\\]+[/\\][^/\\)]+)\)?$/, '$1');

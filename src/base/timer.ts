@@ -6,10 +6,15 @@ const longestMs = 2 ** 31 - 1;
 export const timer = (ms: number, call: () => void): ReturnType<typeof setTimeout> =>
   setTimeout(call, Math.min(ms, longestMs));
 
+/** Calls back once after `ms`; the returned function cancels it. */
+export function after(ms: number, callback: () => void): () => void {
+  const set = timer(ms, callback);
+  return () => clearTimeout(set);
+}
+
 /** What calls back later: the real clock, or one that tests steer. */
 export interface Timers {
-  /** Calls back once after `ms`; the returned function cancels it. */
-  after(ms: number, callback: () => void): () => void;
+  readonly after: typeof after;
 }
 
 /** Waits; ends early with the error of `onAbort` if the signal is triggered. Leaves no timer and no listener behind. */
@@ -30,3 +35,10 @@ export function sleep(clock: Timers, ms: number, signal?: AbortSignal, onAbort?:
     signal?.addEventListener('abort', stop, { once: true });
   });
 }
+
+/** Waits by the real clock; false if the signal ended that. */
+export const waited = (ms: number, signal?: AbortSignal): Promise<boolean> =>
+  sleep({ after }, ms, signal).then(
+    () => true,
+    () => false,
+  );

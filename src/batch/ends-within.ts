@@ -1,16 +1,9 @@
 // Waits for work that may never end.
 
-import { timer } from '../base/timer.ts';
-
-type After = (ms: number, then: () => void) => () => void;
-
-const byTimer: After = (ms, then) => {
-  const set = timer(ms, then);
-  return () => clearTimeout(set);
-};
+import { after as byTimer, type Timers } from '../base/timer.ts';
 
 /** Whether work ends within a time; fails as the work does. Nobody hears of what becomes of it later. */
-export function endsWithin(ms: number, work: Promise<unknown>, after: After = byTimer): Promise<boolean> {
+export function endsWithin(ms: number, work: Promise<unknown>, after: Timers['after'] = byTimer): Promise<boolean> {
   if (ms === Number.POSITIVE_INFINITY) return work.then(() => true);
   // One promise: a race of two takes several times as long as many a wait.
   return new Promise((resolve, reject) => {

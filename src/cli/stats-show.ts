@@ -1,5 +1,6 @@
 // Collects and shows what `gpuforge stats` tells. Figures that a device does not give are absent, never made up.
 
+import { waited } from '../base/timer.ts';
 import { columns, type Output } from '../forge/style.ts';
 import { openProfileStore, type ProfileStore } from '../governor/routing/index.ts';
 import {
@@ -55,27 +56,11 @@ export async function stats(flags: StatsFlags, output: Output, signal: AbortSign
       const report = collect(rt, store);
       if (flags.json) output.write(`${JSON.stringify(report, null, seconds === null ? 2 : 0)}\n`);
       else output.write(`${seconds !== null && output.isTTY ? '\u001b[2J\u001b[H' : ''}${page(report)}`);
-      if (seconds === null || !(await pause(seconds * 1000, signal))) return 0;
+      if (seconds === null || !(await waited(seconds * 1000, signal))) return 0;
     }
   } finally {
     await rt.close();
   }
-}
-
-/** False if it was stopped. */
-function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const stopped = (): void => {
-      clearTimeout(timer);
-      resolve(false);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stopped);
-      resolve(true);
-    }, ms);
-    signal.addEventListener('abort', stopped, { once: true });
-  });
 }
 
 export function collect(rt: Runtime, store: ProfileStore): StatsReport {

@@ -6,7 +6,7 @@
 
 import { layerKinds } from '../base/layer-kinds.ts';
 import { checked } from '../base/signatures.ts';
-import { timer } from '../base/timer.ts';
+import { waited } from '../base/timer.ts';
 import { turn } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
 import type { FieldInput, StepResult } from './field.ts';
@@ -217,7 +217,7 @@ const hostClock: LoopClock = {
   now: () => performance.now(),
   async until(time, signal) {
     for (let left = time - performance.now(); left > 0 && !signal?.aborted; left = time - performance.now()) {
-      if (left > turnsBelowMs) await rest(left - turnsBelowMs, signal);
+      if (left > turnsBelowMs) await waited(left - turnsBelowMs, signal);
       else {
         const pause = performance.now() + Math.min(left, watchMs);
         while (performance.now() < pause);
@@ -226,16 +226,3 @@ const hostClock: LoopClock = {
     }
   },
 };
-
-/** Waits so long, at most; less if the signal comes. */
-function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(set);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const set = timer(ms, end);
-    signal?.addEventListener('abort', end, { once: true });
-  });
-}

@@ -1,7 +1,7 @@
 // Time as the layers above the runtime see it. Whatever measures, rests or repeats takes a Clock, so that tests run hours in
 // milliseconds. The waits between attempts are the runtime's own and go by the real clock.
 
-import { type Timers, timer } from '../base/timer.ts';
+import { after, type Timers } from '../base/timer.ts';
 import { turn } from '../index.ts';
 
 export { sleep as pause } from '../base/timer.ts';
@@ -23,10 +23,7 @@ interface Timer {
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  after: (ms, callback) => {
-    const set = timer(ms, callback);
-    return () => clearTimeout(set);
-  },
+  after,
   wall: () => Date.now(),
   turn,
   every: (ms, call) => {

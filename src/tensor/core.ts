@@ -328,7 +328,8 @@ export function named(t: TensorCore): string {
 function checkTarget(into: unknown, { dtype, size, shape }: Node): void {
   const kind = widen[dtype] ? Float32Array : dtypeInfo[dtype].storage;
   if (into instanceof kind && into.length === size && !isDetached(into)) return;
-  const given = ArrayBuffer.isView(into) ? `${shown(into)} of ${(into as TypedArray).length}` : typeof into;
+  const length = isDetached(into) ? undefined : (into as Partial<TypedArray> | null)?.length;
+  const given = ArrayBuffer.isView(into) ? `${shown(into)}${length === undefined ? '' : ` of ${length}`}` : typeof into;
   throw new ArgumentError({
     code: 'BAD_TARGET',
     message: `data: ${dtype} ${show(shape.values)} does not fit into ${given}`,

@@ -313,7 +313,7 @@ const nothing = (shape: Shape, axis: number, where: string): ShapeError =>
 const badLength = (length: unknown, given: number, where: string): ArgumentError =>
   new ArgumentError({
     code: 'BAD_OPTION',
-    message: `${where}: ${given} frequencies of a signal of length ${shown(length)}`,
-    fix: `${given} frequencies belong to a signal of ${Math.max(1, 2 * given - 2)} or ${2 * given - 1} values.`,
+    message: `${where}: length ${shown(length)} does not go with frequencies of size ${given} along the axis`,
+    fix: given === 1 ? 'The length is 1: leave it out.' : `The length is ${2 * given - 2} or ${2 * given - 1}.`,
     where,
   });

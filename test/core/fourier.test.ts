@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Device } from '../../src/devices/device.ts';
 import { createRuntime, type DType } from '../../src/index.ts';
 
-/** A device without transforms of its own, as GPUs are: they become products with matrices. */
+/** A device without transforms of its own, as WebGPU is: they become products with matrices. */
 const withoutTransforms = (device: Device): Device => {
   const routines = new Set([...device.caps.routines].filter((r) => r !== 'fourier'));
   const caps = { ...device.caps, routines };
@@ -121,5 +121,12 @@ describe.each(ways)('transforms %s', (_, rt) => {
       const back = await one.real.fft({ imag: one.imag, inverse: true }).real.data();
       for (let i = 0; i < n; i += 7) expect(Math.abs(Number(back[i]) - value(i))).toBeLessThan(1e-11);
     }
+  });
+
+  it('back to a length that the frequencies do not have is refused with those that they have', () => {
+    const half = rt.ones([3]);
+    expect(() => half.irfft({ length: 7 })).toThrow(/length 7 does not go with frequencies of size 3[\s\S]*4 or 5\./);
+    expect(() => rt.ones([1]).irfft({ length: 2 })).toThrow(/The length is 1: leave it out\./);
+    expect(half.irfft({ length: 5 }).shape).toEqual([5]);
   });
 });

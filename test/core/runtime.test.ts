@@ -255,6 +255,9 @@ describe('reading into an array', () => {
     );
     await expect(x.data({ into: new Float64Array(3) as never })).rejects.toThrow(ArgumentError);
     await expect(x.data({ into: [0, 0, 0] as never })).rejects.toThrow(ArgumentError);
+    const sent = new Float32Array(3);
+    structuredClone(sent, { transfer: [sent.buffer] });
+    await expect(x.data({ into: sent })).rejects.toThrow(/into a Float32Array whose memory was transferred\n/);
     expect([...short]).toEqual([7, 7]);
   });
 });

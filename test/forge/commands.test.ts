@@ -188,6 +188,21 @@ describe('gpuforge detect --watch', () => {
     expect(tty.text).toContain('\u001b[H\u001b[J');
     expect((await shown('noGpu', { watch: true, count: 1 })).text).toContain('no GPU to watch');
   });
+
+  it('leaves nothing behind with each reading', async () => {
+    const warned: Error[] = [];
+    const listener = (warning: Error): void => void warned.push(warning);
+    process.on('warning', listener);
+    try {
+      await shown('noGpu', { watch: true, count: 20, intervalMs: 1 });
+      // Warnings are told in a turn of their own.
+      await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      process.off('warning', listener);
+    }
+    // Node warns when listeners of one signal pile up.
+    expect(warned).toEqual([]);
+  });
 });
 
 describe('gpuforge cache', () => {

@@ -2,6 +2,7 @@
 //
 // On a terminal the view is redrawn in place and ends with q or Ctrl-C; elsewhere each reading is printed below the last.
 
+import { waited } from '../../base/timer.ts';
 import type { Machine } from '../machine.ts';
 import type { NvmlTelemetry, Ports } from '../ports.ts';
 import { findChild } from '../ports-node.ts';
@@ -92,14 +93,7 @@ async function* ticks(
   }
   for (;;) {
     yield [];
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, intervalMs);
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
-    if (signal.aborted) return;
+    if (!(await waited(intervalMs, signal))) return;
   }
 }
 

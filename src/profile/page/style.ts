@@ -51,7 +51,7 @@ button:hover,.file:hover{border-color:var(--accent)}
 .dot{flex:none;width:11px;height:11px;border-radius:3px}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:4px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
+th,td{text-align:right;padding:4px 6px;border-bottom:1px solid var(--line);white-space:nowrap}
 th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:130px}
 th button{border:0;background:none;padding:0;font-weight:600;color:inherit}
 td.left,th.left{text-align:left}

@@ -1,7 +1,7 @@
 // What a profile suggests to change. Each rule looks at measured figures alone and stays silent without them; none promises a
 // factor.
 
-import { formatBytes } from '../../base/format.ts';
+import { formatBytes, shortLine } from '../../base/format.ts';
 import { checked } from '../../base/signatures.ts';
 import { isHost } from '../analyse/entry-times.ts';
 import { fileKinds } from '../file/kinds.ts';
@@ -24,9 +24,6 @@ type Found = Omit<Suggestion, 'rule'>;
 const ms = (v: number): string => (v >= 1 ? `${v.toFixed(2)} ms` : `${(1000 * v).toFixed(0)} µs`);
 const percent = (v: number): string => `${(100 * v).toFixed(0)} %`;
 const MB = 1e6;
-
-/** A line of code without the folders around it. */
-const shortLine = (line: string): string => line.replace(/^.*?([^/\\]+[/\\][^/\\]+)$/, '$1');
 
 /** One suggestion for each operation for which `look` finds something. */
 const perOperation =

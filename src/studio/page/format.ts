@@ -61,6 +61,3 @@ export function clock(time: number, withMs = false): string {
   const text = `${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
   return withMs ? `${text}.${pad(d.getMilliseconds(), 3)}` : text;
 }
-
-/** The last two parts of a path with its line: long enough to find it. */
-export const line = (site: string): string => site.replace(/^.*?([^/\\]+[/\\][^/\\]+)$/, '$1');

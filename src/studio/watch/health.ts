@@ -1,9 +1,9 @@
 // The three questions of the overview, answered in words: which device runs, is memory short, did anything fail. Each answer has a
 // headline that stands alone, for the one line that sums up all of it.
 
+import { shortLine } from '../../base/format.ts';
 import { formatBytes } from '../../index.ts';
 import type { Answer, RuntimeView, Standing, StudioHealth } from '../types.ts';
-import { shortSite } from './words.ts';
 
 type Told = Answer & { readonly headline: string };
 
@@ -110,7 +110,7 @@ function memoryOf(runtimes: readonly RuntimeView[]): Told {
   return {
     standing: 'watch',
     answer: 'It keeps growing',
-    detail: `${leak.device} grew to ${formatBytes(leak.toMb * MiB)} without coming down${site ? `; most was made at ${shortSite(site)}` : ''}.`,
+    detail: `${leak.device} grew to ${formatBytes(leak.toMb * MiB)} without coming down${site ? `; most was made at ${shortLine(site)}` : ''}.`,
     headline: 'Memory keeps growing.',
   };
 }

@@ -94,8 +94,7 @@ export class RuntimeWatch {
 
   look(): RuntimeSnapshot {
     const snapshot = this.runtime.snapshot();
-    // The clocks of devices are known only while spans are told.
-    this.work.spansTold(snapshot.devices.some((d) => d.clockErrorUs !== null));
+    this.work.look(snapshot);
     if (snapshot.closed && this.closedAt === null) {
       this.closedAt = Date.now();
       this.work.stop();

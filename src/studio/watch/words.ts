@@ -1,6 +1,7 @@
 // What happened, in words: one row per event that is worth a line of its own. Work that happens thousands of times a second is counted
 // elsewhere (work.ts).
 
+import { shortLine } from '../../base/format.ts';
 import { type EventName, type Events, formatBytes } from '../../index.ts';
 import type { EventLevel } from '../types.ts';
 
@@ -32,9 +33,6 @@ const MiB = 2 ** 20;
 const counted = (n: number, one: string, many = `${one}s`): string =>
   `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
 const pressureLevels = { low: 'info', moderate: 'info', high: 'warn', critical: 'error' } as const;
-
-/** The end of a path with its line: enough to find it. */
-export const shortSite = (site: string): string => site.replace(/^.*?([^/\\]+[/\\][^/\\]+)$/, '$1');
 
 export const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 500);
@@ -85,12 +83,12 @@ export const notable: { readonly [K in NotableName]: Row<K> } = {
   growth: ({ device, fromMb, toMb, mbPerMinute, sites }) => ({
     level: 'warn',
     device,
-    text: `Live memory of ${device} keeps growing: from ${formatBytes(fromMb * MiB)} to ${formatBytes(toMb * MiB)}, ${formatBytes(mbPerMinute * MiB)} a minute${sites[0]?.site ? `, most of it made at ${shortSite(sites[0].site)}` : ''}.`,
+    text: `Live memory of ${device} keeps growing: from ${formatBytes(fromMb * MiB)} to ${formatBytes(toMb * MiB)}, ${formatBytes(mbPerMinute * MiB)} a minute${sites[0]?.site ? `, most of it made at ${shortLine(sites[0].site)}` : ''}.`,
   }),
   leak: ({ shape, dtype, line }) => ({
     level: 'warn',
     device: null,
-    text: `A tensor (${dtype}, [${shape.join(', ')}]) was never disposed${line ? `; it was made at ${shortSite(line)}` : ''}.`,
+    text: `A tensor (${dtype}, [${shape.join(', ')}]) was never disposed${line ? `; it was made at ${shortLine(line)}` : ''}.`,
   }),
   recompute: ({ steps }) => ({
     level: 'info',

@@ -2,7 +2,7 @@
 // numbers to tables; words are made when the tables are asked for.
 
 import { Newest } from '../../base/newest.ts';
-import { type Events, formatBytes, type Runtime } from '../../index.ts';
+import { type Events, formatBytes, type Runtime, type RuntimeSnapshot } from '../../index.ts';
 import type { KernelRow, Measured, SpanRow, TransferRow } from '../types.ts';
 import type { EventRing } from './ring.ts';
 
@@ -20,6 +20,13 @@ interface Kernel {
   flops: number;
   /** Since the last look. */
   fresh: number;
+}
+
+/** A launch that has not ended. */
+interface Pending {
+  readonly kernel: Kernel;
+  readonly bytes: number;
+  readonly flops: number;
 }
 
 interface Transfer {
@@ -75,13 +82,13 @@ export class WorkWatch {
   readonly #transfers = new Map<string, Transfer>();
   readonly #measured = new Newest<Measured>(shownMeasured);
   readonly #spans = new Newest<SpanRow>(2000);
-  readonly #pending = new Map<number, { readonly kernel: Kernel; readonly bytes: number; readonly flops: number }>();
+  readonly #pending = new Map<number, Pending>();
   readonly #fresh = new Map<Counted, Map<string, number>>();
   #changed: Kernel[] = [];
   #rows = 0;
   #stops: (() => void)[] = [];
-  /** Spans are told: because we asked for them, or a profiler did. */
-  #profiling = false;
+  /** Devices that tell when they are busy: because we asked for it, or a profiler did. Not all of them have a clock. */
+  #timed: ReadonlySet<string> = new Set();
   #asked = false;
 
   constructor(runtime: Runtime) {
@@ -93,12 +100,12 @@ export class WorkWatch {
   }
 
   get profiling(): boolean {
-    return this.#profiling;
+    return this.#timed.size > 0;
   }
 
-  /** Launches that the device has not finished; null while nothing measures that. */
+  /** Launches that their devices have not finished; null while nothing measures that. */
   get queue(): number | null {
-    return this.#profiling ? this.#pending.size : null;
+    return this.profiling ? this.#pending.size : null;
   }
 
   start(): void {
@@ -113,6 +120,7 @@ export class WorkWatch {
       rt.on('move', (e) => this.#transfer('move', e)),
       rt.on('measured', (e) => this.#learned(e)),
       rt.on('span', (e) => this.#span(e)),
+      rt.on('lost', (e) => this.#forget((device) => device === e.device)),
       rt.on('compile', ({ ms, cached, kernels }) => {
         this.compiles.count += kernels.length;
         this.compiles.ms += ms;
@@ -131,16 +139,22 @@ export class WorkWatch {
   /** Whether devices are to tell when they were busy. */
   async profile(on: boolean): Promise<void> {
     // What a profiler of the program switched on is left alone.
-    if (on ? this.#profiling : !this.#asked) return;
+    if (on ? this.profiling : !this.#asked) return;
     await this.#runtime.spans(on);
     this.#asked = on;
-    this.spansTold(on);
+    this.look(this.#runtime.snapshot());
   }
 
-  /** Whether spans are told at the moment, whoever asked for them. */
-  spansTold(on: boolean): void {
-    this.#profiling = on;
-    if (!on) this.#pending.clear();
+  /** Which devices tell spans at the moment, whoever asked for them. Of the others nobody will hear that a launch has ended. */
+  look({ devices }: Pick<RuntimeSnapshot, 'devices'>): void {
+    // The clocks of devices are known only while spans are told.
+    this.#timed = new Set(devices.filter((d) => d.clockErrorUs !== null).map((d) => d.id));
+    this.#forget((device) => !this.#timed.has(device));
+  }
+
+  /** Takes the launches of devices off the queue. */
+  #forget(of: (device: string) => boolean): void {
+    for (const [id, { kernel }] of this.#pending) if (of(kernel.device)) this.#pending.delete(id);
   }
 
   /** What happened since the last look, as entries with counts. */
@@ -180,7 +194,7 @@ export class WorkWatch {
 
   /** The last seconds of the devices' timelines, in ms before now. */
   spans(): SpanRow[] {
-    if (!this.#profiling) return [];
+    if (!this.profiling) return [];
     const now = performance.now();
     return this.#spans
       .list()
@@ -197,8 +211,7 @@ export class WorkWatch {
     kernel.flops += estimate.flops;
     if (kernel.fresh++ === 0) this.#changed.push(kernel);
     this.launchMs.set(device, (this.launchMs.get(device) ?? 0) + hostMs);
-    if (this.#profiling && this.#pending.size < mostPending)
-      this.#pending.set(id, { kernel, bytes, flops: estimate.flops });
+    this.#awaited(id, { kernel, bytes, flops: estimate.flops });
   }
 
   #replay({ id, device, hostMs, kernels, recorded }: Events['replay']): void {
@@ -211,7 +224,12 @@ export class WorkWatch {
     kernel.hostMs += hostMs;
     if (kernel.fresh++ === 0) this.#changed.push(kernel);
     this.launchMs.set(device, (this.launchMs.get(device) ?? 0) + hostMs);
-    if (this.#profiling && this.#pending.size < mostPending) this.#pending.set(id, { kernel, bytes: 0, flops: 0 });
+    this.#awaited(id, { kernel, bytes: 0, flops: 0 });
+  }
+
+  /** A launch whose end is told by a span. */
+  #awaited(id: number, launch: Pending): void {
+    if (this.#timed.has(launch.kernel.device) && this.#pending.size < mostPending) this.#pending.set(id, launch);
   }
 
   #span({ device, start, end, ids }: Events['span']): void {

@@ -1,9 +1,10 @@
 // Room in memory: what is live, held, spilled and taken by others, with the levels drawn in; who holds most; what leaked and was cleaned up.
 
+import { shortLine } from '../../../base/format.ts';
 import type { RuntimeView } from '../../types.ts';
 import { type Chart, timeChart } from '../chart.ts';
 import { h, setText, show } from '../dom.ts';
-import { ago, bytes, count, counted, line, percent, unknown } from '../format.ts';
+import { ago, bytes, count, counted, percent, unknown } from '../format.ts';
 import type { View } from '../store.ts';
 import { badge, empty, figure, panel, table } from '../widgets.ts';
 import { type DeviceCard, deviceCards } from './device-cards.ts';
@@ -134,7 +135,7 @@ export const memory: Page = {
         { head: 'Tensors', text: (o) => count(o.count), number: true },
         { head: 'What', text: (o) => o.what, code: true },
         { head: 'Where', text: (o) => o.device },
-        { head: 'Made at', text: (o) => (o.site ? line(o.site) : unknown), code: true, title: (o) => o.site },
+        { head: 'Made at', text: (o) => (o.site ? shortLine(o.site) : unknown), code: true, title: (o) => o.site },
         { head: 'Oldest', text: (o) => ago(view!.now - o.ageMs, view!.now) },
       ],
       (o) => `${o.device} ${o.what} ${o.site}`,
@@ -162,7 +163,7 @@ export const memory: Page = {
         },
         {
           head: 'Most made at',
-          text: (l) => (l.sites[0]?.site ? line(l.sites[0].site) : unknown),
+          text: (l) => (l.sites[0]?.site ? shortLine(l.sites[0].site) : unknown),
           code: true,
           title: (l) => l.sites[0]?.site ?? '',
         },
@@ -173,7 +174,7 @@ export const memory: Page = {
     const forgotten = table<{ readonly line: string; readonly count: number }>(
       'Tensors that nobody disposed',
       [
-        { head: 'Made at', text: (l) => (l.line ? line(l.line) : unknown), code: true, title: (l) => l.line },
+        { head: 'Made at', text: (l) => (l.line ? shortLine(l.line) : unknown), code: true, title: (l) => l.line },
         { head: 'Tensors', text: (l) => count(l.count), number: true },
       ],
       (l) => l.line,

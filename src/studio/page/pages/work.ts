@@ -1,8 +1,9 @@
 // What runs: kernels by time, what was compiled, moved and waited for; with profiling on, the devices' own times and a timeline.
 
+import { shortLine } from '../../../base/format.ts';
 import type { KernelRow, TransferRow } from '../../types.ts';
 import { h, setAttribute, setText, show } from '../dom.ts';
-import { bytes, clock, count, counted, duration, line, percent, short, unknown } from '../format.ts';
+import { bytes, clock, count, counted, duration, percent, short, unknown } from '../format.ts';
 import type { View } from '../store.ts';
 import { timeline } from '../timeline.ts';
 import { empty, figure, panel, table } from '../widgets.ts';
@@ -68,7 +69,7 @@ export const work: Page = {
     const waits = table<Wait>(
       'Waits by line',
       [
-        { head: 'Line', text: (w) => line(w.line), code: true, title: (w) => w.line },
+        { head: 'Line', text: (w) => shortLine(w.line), code: true, title: (w) => w.line },
         { head: 'Waits', text: (w) => count(w.count), number: true },
         { head: 'Time', text: (w) => duration(w.ms), number: true },
         { head: 'Each', text: (w) => duration(w.ms / w.count), number: true },
