@@ -26,7 +26,7 @@ interface Task {
 
 interface Answer {
   readonly value?: unknown;
-  readonly error?: { readonly name: string; readonly message: string; readonly stack?: string };
+  readonly error?: { readonly name: string; readonly message: string; readonly stack: string; readonly code?: string };
   /** There is no such function: no item can be run. */
   readonly refused?: string;
 }
@@ -60,7 +60,15 @@ const loaded = import(workerData.module).then((m) => {
   if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
   return f;
 });
-const told = (e) => e instanceof Error ? e : new Error(String(e));
+const told = (e) => {
+  try {
+    const { name, message, stack, code } = e instanceof Error ? e : new Error(typeof e === 'object' ? JSON.stringify(e) : String(e));
+    const error = { name: String(name), message: String(message), stack: String(stack) };
+    return typeof code === 'string' ? { ...error, code } : error;
+  } catch {
+    return { name: 'Error', message: 'something was thrown that tells nothing', stack: '' };
+  }
+};
 const answer = async ({ item, index }) => {
   let f;
   try {
@@ -77,8 +85,7 @@ const answer = async ({ item, index }) => {
       throw new TypeError('its result cannot be sent from a worker thread: ' + told(e).message);
     }
   } catch (e) {
-    const { name, message, stack } = told(e);
-    parentPort.postMessage({ error: { name, message, stack } });
+    parentPort.postMessage({ error: told(e) });
   }
 };
 let last = loaded.catch(() => {});

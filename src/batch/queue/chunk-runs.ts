@@ -1,7 +1,7 @@
 // The chunks that a worker runs: each result is committed once, a failure is told, and what came in a parcel goes on alone from there.
 
+import { handled, resultWithin } from '../chunk-attempt.ts';
 import { letterOf } from '../chunk-failures.ts';
-import { resultWithin } from '../chunk-time.ts';
 import { Stop } from '../stop.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
@@ -232,7 +232,7 @@ export class ChunkRuns {
     this.#running.add(run);
     const start = performance.now();
     try {
-      const work = this.#handler(chunk, {
+      const work = handled(this.#handler, chunk, {
         chunkId: id,
         attempt,
         get signal() {
