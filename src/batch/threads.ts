@@ -7,6 +7,7 @@
 import { importNode, isNode } from '../base/platform.ts';
 import { ArgumentError } from '../index.ts';
 import { badArgument } from './failures.ts';
+import { errorOf } from './thrown.ts';
 
 /** A function that a module exports. */
 export interface ModuleFunction {
@@ -26,7 +27,9 @@ interface Task {
 
 interface Answer {
   readonly value?: unknown;
-  readonly error?: { readonly name: string; readonly message: string; readonly stack: string; readonly code?: string };
+  readonly error?: Pick<Error, 'name' | 'message' | 'stack'> & { readonly code?: unknown };
+  /** What was thrown, where that was no error. */
+  readonly thrown?: unknown;
   /** There is no such function: no item can be run. */
   readonly refused?: string;
 }
@@ -60,13 +63,13 @@ const loaded = import(workerData.module).then((m) => {
   if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
   return f;
 });
-const told = (e) => {
+const unreadable = { name: 'Error', message: 'something was thrown that cannot be sent from a worker thread', stack: '' };
+const toldOf = ({ name, message, stack, code }) => ({ name: String(name), message: String(message), stack: String(stack), code });
+const fail = (e) => {
   try {
-    const { name, message, stack, code } = e instanceof Error ? e : new Error(typeof e === 'object' ? JSON.stringify(e) : String(e));
-    const error = { name: String(name), message: String(message), stack: String(stack) };
-    return typeof code === 'string' ? { ...error, code } : error;
+    parentPort.postMessage(e instanceof Error ? { error: toldOf(e) } : { thrown: e });
   } catch {
-    return { name: 'Error', message: 'something was thrown that tells nothing', stack: '' };
+    parentPort.postMessage({ error: unreadable });
   }
 };
 const answer = async ({ item, index }) => {
@@ -74,7 +77,7 @@ const answer = async ({ item, index }) => {
   try {
     f = await loaded;
   } catch (e) {
-    parentPort.postMessage({ refused: told(e).message });
+    parentPort.postMessage({ refused: String(e?.message ?? e) });
     return;
   }
   try {
@@ -82,10 +85,10 @@ const answer = async ({ item, index }) => {
     try {
       parentPort.postMessage({ value });
     } catch (e) {
-      throw new TypeError('its result cannot be sent from a worker thread: ' + told(e).message);
+      throw new TypeError('its result cannot be sent from a worker thread: ' + e.message);
     }
   } catch (e) {
-    parentPort.postMessage({ error: told(e) });
+    fail(e);
   }
 };
 let last = loaded.catch(() => {});
@@ -188,6 +191,7 @@ export class ThreadPool {
     if (lane.tasks.length === 0) lane.worker.unref();
     if (answer.refused !== undefined) task?.reject(refused(answer.refused));
     else if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
+    else if ('thrown' in answer) task?.reject(errorOf(answer.thrown));
     else task?.resolve(answer.value);
     endIfGiven(lane);
     this.#next();
