@@ -99,8 +99,8 @@ it('a chunk that waits for its next attempt comes in time, by whatever clock its
   /** The clock of whoever wrote down that a chunk waits is an hour ahead; what would wake workers then is lost. */
   const ahead = async (): Promise<void> => {
     while (!over) {
-      const [id, score] = await look.zrange(delayed, 0, 0, 'WITHSCORES');
-      if (id !== undefined) await look.zadd(delayed, 'XX', Number(score) + hour, id);
+      const [id, score] = await look.zrange(delayed, '0', '0', 'WITHSCORES');
+      if (id !== undefined) await look.zadd(delayed, 'XX', `${Number(score) + hour}`, id);
     }
   };
   try {
