@@ -2,6 +2,7 @@
 
 import { type DeviceId, ForgeError } from '../index.ts';
 import { BatchOperationError } from './failures.ts';
+import { codeOf, firstLineOf, messageOf, traceOf } from './thrown.ts';
 import type { DeadLetter } from './transport.ts';
 
 /** The error of an item, in the place of its result. */
@@ -55,10 +56,9 @@ export function itemFailed(error: unknown, item: FailedItem): BatchOperationErro
   const { operation, index, total, completed, results } = item;
   const known = error instanceof ForgeError ? error : null;
   const overdue = error instanceof Overdue;
-  const cause = error instanceof Error ? error.message.split('\n')[0]! : String(error);
   return new BatchOperationError({
     code: overdue ? 'TIMEOUT' : undefined,
-    message: `${operation}: item ${index} of ${total} failed: ${cause}`,
+    message: `${operation}: item ${index} of ${total} failed: ${firstLineOf(error)}`,
     where: operation,
     device: known?.device,
     attempts: known?.attempts,
@@ -73,12 +73,5 @@ export function itemFailed(error: unknown, item: FailedItem): BatchOperationErro
 
 /** What is kept of the last attempt at a chunk. */
 export function letterOf(error: unknown, about: Omit<DeadLetter, 'error' | 'code' | 'trace'>): DeadLetter {
-  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
-  return { ...about, error: message, code: codeOf(error), trace: stack };
-}
-
-/** The code of an error, whoever made it. */
-export function codeOf(error: unknown): string | null {
-  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
-  return typeof code === 'string' ? code : null;
+  return { ...about, error: messageOf(error), code: codeOf(error), trace: traceOf(error) };
 }

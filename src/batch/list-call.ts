@@ -38,6 +38,11 @@ export const plainSettings: ListSettings = {
   clock: systemClock,
 };
 
+/**
+ * The most items that are computed in one go, however short they are: between chunks the event loop turns, the signal is looked at and
+ * progress is told. So many take some 10 to 100 ms.
+ */
+export const mostAtOnce = 10_000;
 export const MiB = 2 ** 20;
 /** Lists up to this size always fit: how much memory is free is not asked, and the router places each of their operations. */
 export const smallBytes = 16 * MiB;

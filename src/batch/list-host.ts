@@ -6,7 +6,7 @@
 
 import { type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { fusedOf } from './fused.ts';
-import { type ListCall, type ListSettings, smallBytes } from './list-call.ts';
+import { type ListCall, type ListSettings, mostAtOnce, smallBytes } from './list-call.ts';
 import type { ArraysCall, ListOp } from './list-op.ts';
 import { fitsAtOnce } from './list-plan.ts';
 import { afterTelling, type BatchResult, inTurn, itemSize, reported } from './list-report.ts';
@@ -81,7 +81,7 @@ export function runOnHost<R>(
 ): Promise<BatchResult<R>> | null {
   const { first } = op;
   if (first[0] instanceof Tensor || call.out !== 'arrays' || settings.device !== undefined) return null;
-  if (first.length > settings.maxBatchSize || !fusedOf(runtime).host) return null;
+  if (first.length > Math.min(settings.maxBatchSize, mostAtOnce) || !fusedOf(runtime).host) return null;
   if (op.uniform ? !fitsAtOnce(runtime, op, settings) : bytesOf(op) > smallBytes) return null;
   const { clock, stats, mbPerItem } = settings;
   const start = clock.now();

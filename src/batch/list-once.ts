@@ -9,7 +9,7 @@ import { type Runtime, Tensor } from '../index.ts';
 import { listOverdue } from './chunk-failures.ts';
 import { endsWithin } from './ends-within.ts';
 import { fusedOf, type Operands } from './fused.ts';
-import { type ListCall, type ListSettings, smallBytes } from './list-call.ts';
+import { type ListCall, type ListSettings, mostAtOnce, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
 import { fitsAtOnce, takenBy } from './list-plan.ts';
 import { afterTelling, type BatchReport, type BatchResult, inTurn, itemSize, reported } from './list-report.ts';
@@ -37,7 +37,7 @@ export function runAtOnce<R>(
 ): Promise<BatchResult<R>> | null {
   const { first, uniform } = op;
   if (!uniform || call.out !== 'tensors' || call.signal || settings.device !== undefined) return null;
-  if (!(first[0] instanceof Tensor) || first.length > settings.maxBatchSize) return null;
+  if (!(first[0] instanceof Tensor) || first.length > Math.min(settings.maxBatchSize, mostAtOnce)) return null;
   // Elsewhere large lists are cut, so that one chunk computes while another travels.
   if (fusedOf(runtime).host ? !fitsAtOnce(runtime, op, settings) : first.length * op.bytesOf(0) > smallBytes)
     return null;

@@ -5,7 +5,7 @@ import { Bounded } from '../profile/bounded.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import type { Sizes } from './chunk-work.ts';
 import { fusedOf } from './fused.ts';
-import { type ListSettings, MiB, smallBytes } from './list-call.ts';
+import { type ListSettings, MiB, mostAtOnce, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
 import { Pressure, sizeFor } from './memory-size.ts';
 import { ChunkSizer } from './sizer.ts';
@@ -38,14 +38,15 @@ export function planOf(
   const most = sizes.reduce((largest, s) => Math.max(largest, s.bytes), 0);
   const itemMb = settings.mbPerItem ?? most / MiB;
   if (bytes <= smallBytes) {
-    const sizer = new ChunkSizer({ start: settings.maxBatchSize, grow: false });
+    const sizer = new ChunkSizer({ start: Math.min(settings.maxBatchSize, mostAtOnce), grow: false });
     return { device: settings.device, sizer, pressure: null, itemMb, memory: 'known' };
   }
   const device = settings.device ?? deviceFor(runtime, op);
   const { availableMb } = runtime.memory.snapshot(device);
   const pressure = new Pressure(settings.clock, () => runtime.memory.snapshot(device).pressure);
   const unlimited = settings.maxBatchSize === Number.MAX_SAFE_INTEGER;
-  const maxBatchSize = unlimited ? Math.max(1, Math.floor(chunkBytes / Math.max(1, most))) : settings.maxBatchSize;
+  const wanted = unlimited ? Math.max(1, Math.floor(chunkBytes / Math.max(1, most))) : settings.maxBatchSize;
+  const maxBatchSize = Math.min(wanted, mostAtOnce);
   const limits = { ...settings, maxBatchSize };
   // What fitted is remembered per operation, size of items and device.
   const learned = sizersOf(runtime).of(
@@ -69,6 +70,7 @@ export function takenBy(runtime: Runtime, op: ListOp, index: number): number {
 /** Whether a list of one kind is a single chunk that need not wait: small ones are, for the others memory is asked. */
 export function fitsAtOnce(runtime: Runtime, op: ListOp, settings: ListSettings): boolean {
   const count = op.first.length;
+  if (count > mostAtOnce) return false;
   if (count * takenBy(runtime, op, 0) <= smallBytes) return true;
   const { sizer, pressure, memory } = planOf(runtime, op, settings, null);
   return memory === 'known' && !pressure!.isShort() && sizer.next(count) === count;

@@ -99,7 +99,7 @@ class ListRun implements ChunkWork<Item> {
     this.timeoutMs = settings.timeoutMs;
     this.#groups = op.uniform ? null : groupBy(this.total, (i) => op.keyOf(i));
     this.#order = this.#groups?.flat() ?? null;
-    this.#groupAt = this.#groups && Uint32Array.from(this.#groups.flatMap((g, k) => g.map(() => k)));
+    this.#groupAt = this.#groups && groupsAt(this.total, this.#groups);
     this.#plan = planOf(runtime, op, settings, this.#groups);
     this.sizer = this.#plan.sizer;
     this.#device = this.#plan.device;
@@ -284,6 +284,17 @@ class ListRun implements ChunkWork<Item> {
       mbPerItem: { mb: this.#plan.itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
     };
   }
+}
+
+/** The group of each place of a list in order of groups. */
+function groupsAt(total: number, groups: readonly (readonly number[])[]): Uint32Array {
+  const at = new Uint32Array(total);
+  let from = 0;
+  for (const [k, { length }] of groups.entries()) {
+    at.fill(k, from, from + length);
+    from += length;
+  }
+  return at;
 }
 
 async function joined(parts: readonly Maybe<Item[]>[]): Promise<Item[]> {

@@ -139,6 +139,19 @@ function textOf(shape: Shape): string {
   return text;
 }
 
+/** Of a class of arrays, by length. */
+const lengthTexts = new WeakMap<object, Map<number, string>>();
+const mostTexts = 1000;
+
+/** A text that is there takes a fraction of the time that making and comparing a new one does. */
+function textOfArray({ constructor, length }: TypedArray): string {
+  let known = lengthTexts.get(constructor);
+  if (!known || known.size > mostTexts) lengthTexts.set(constructor, (known = new Map()));
+  let text = known.get(length);
+  if (text === undefined) known.set(length, (text = `${constructor.name}[${length}]`));
+  return text;
+}
+
 /** Shape and dtype of an item, as a text. */
 export const signatureOf = (item: Item): string =>
-  item instanceof Tensor ? `${item.dtype}${textOf(item.shape)}` : `${item.constructor.name}[${item.length}]`;
+  item instanceof Tensor ? `${item.dtype}${textOf(item.shape)}` : textOfArray(item);

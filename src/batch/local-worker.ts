@@ -1,9 +1,9 @@
 // A worker of this process: takes chunks as long as it has room, and tells what became of them.
 
 import { checkMethods } from '../base/signatures.ts';
+import { ChunkOverdue, handled, resultWithin } from './chunk-attempt.ts';
 import { letterOf } from './chunk-failures.ts';
 import { chunkIdOf } from './chunk-id.ts';
-import { ChunkOverdue, resultWithin } from './chunk-time.ts';
 import { endsWithin } from './ends-within.ts';
 import { isObject, sent } from './json.ts';
 import type { Run, Waiting } from './local-job.ts';
@@ -80,7 +80,7 @@ export class LocalWorker implements WorkerHandle {
     try {
       // A handler may change what it is given; the next attempt gets it as it was.
       const given = isObject(chunk.params) ? { ...chunk, params: sent(chunk.params) } : chunk;
-      const work = this.#handler(given, {
+      const work = handled(this.#handler, given, {
         chunkId,
         attempt,
         get signal() {

@@ -3,10 +3,11 @@
 
 import { promiseOf } from '../base/callbacks.ts';
 import { Aborted, aborted } from '../index.ts';
+import { ChunkOverdue } from './chunk-attempt.ts';
 import { ownError, tooSlow } from './chunk-failures.ts';
-import { ChunkOverdue } from './chunk-time.ts';
 import type { ChunkOptions, Outcome } from './chunk-work.ts';
 import { BatchOperationError, badArgument } from './failures.ts';
+import { firstLineOf } from './thrown.ts';
 import type { BlobRef, Capability, ChunkInput, DeadLetter, JobHandle, Json, Transport } from './transport.ts';
 
 /** An operation that workers know by name. */
@@ -87,9 +88,8 @@ function* chunksOf<T>(items: readonly T[], work: QueuedWork<T>, begun: () => voi
     try {
       chunk = { params: params(item, i), inputs: inputs(item, i) };
     } catch (cause) {
-      const { message } = cause instanceof Error ? cause : { message: String(cause) };
       throw new BatchOperationError({
-        message: `${op}: item ${i} of ${items.length} failed: its params or inputs: ${message.split('\n')[0]}`,
+        message: `${op}: item ${i} of ${items.length} failed: its params or inputs: ${firstLineOf(cause)}`,
         where: op,
         fix: ownError,
         index: i,

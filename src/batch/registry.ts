@@ -5,6 +5,7 @@ import { type DType, dtypes, type Runtime } from '../index.ts';
 import { type HostTensor, readBlob, tensorBytes, writeBlob } from './blobs.ts';
 import { badArgument } from './failures.ts';
 import { wired } from './json.ts';
+import { kindOf } from './lists.ts';
 import { batchKinds } from './signatures.ts';
 import {
   type BlobRef,
@@ -78,7 +79,7 @@ export const handlerOf = checked(
           `the chunk is for version ${chunk.codeVersion} of the code, and this worker has ${version}`,
         );
       const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
-      const answer = await op({
+      const given = await op({
         inputs,
         params: chunk.params,
         chunk,
@@ -88,8 +89,8 @@ export const handlerOf = checked(
         },
         runtime,
       });
-      const value = checkedValue(chunk.op, answer?.value ?? null);
-      return { value, outputs: await written(answer?.outputs ?? [], folder) };
+      const { value = null, outputs = [] } = checkedAnswer(chunk.op, given);
+      return { value: checkedValue(chunk.op, value), outputs: await written(outputs, folder) };
     };
   },
   batchKinds,
@@ -97,6 +98,18 @@ export const handlerOf = checked(
 
 const noRuntime = (): Promise<Runtime> =>
   Promise.reject(new PermanentFailure('this worker has no runtime for its operations'));
+
+const answerKeys: ReadonlySet<string> = new Set(['value', 'outputs']);
+
+/** What else an operation gave would be lost without a word. */
+function checkedAnswer(op: string, given: WireAnswer | null | undefined): WireAnswer {
+  if (given === null || given === undefined) return {};
+  const isAnswer = typeof given === 'object' && !Array.isArray(given);
+  const other = isAnswer ? Object.keys(given).find((key) => !answerKeys.has(key)) : undefined;
+  if (isAnswer && other === undefined) return given;
+  const what = isAnswer ? `has '${other}', which no answer has` : `is ${kindOf(given)}`;
+  throw new PermanentFailure(`the answer of '${op}' ${what}: return { value, outputs }, or nothing`);
+}
 
 /** Results travel as JSON on every transport; what would be lost on the way is refused where it was made. */
 function checkedValue(op: string, value: Json): Json {

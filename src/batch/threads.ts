@@ -7,6 +7,7 @@
 import { importNode, isNode } from '../base/platform.ts';
 import { ArgumentError } from '../index.ts';
 import { badArgument } from './failures.ts';
+import { errorOf } from './thrown.ts';
 
 /** A function that a module exports. */
 export interface ModuleFunction {
@@ -26,7 +27,9 @@ interface Task {
 
 interface Answer {
   readonly value?: unknown;
-  readonly error?: { readonly name: string; readonly message: string; readonly stack?: string };
+  readonly error?: Pick<Error, 'name' | 'message' | 'stack'> & { readonly code?: unknown };
+  /** What was thrown, where that was no error. */
+  readonly thrown?: unknown;
   /** There is no such function: no item can be run. */
   readonly refused?: string;
 }
@@ -60,13 +63,21 @@ const loaded = import(workerData.module).then((m) => {
   if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
   return f;
 });
-const told = (e) => e instanceof Error ? e : new Error(String(e));
+const unreadable = { name: 'Error', message: 'something was thrown that cannot be sent from a worker thread', stack: '' };
+const toldOf = ({ name, message, stack, code }) => ({ name: String(name), message: String(message), stack: String(stack), code });
+const fail = (e) => {
+  try {
+    parentPort.postMessage(e instanceof Error ? { error: toldOf(e) } : { thrown: e });
+  } catch {
+    parentPort.postMessage({ error: unreadable });
+  }
+};
 const answer = async ({ item, index }) => {
   let f;
   try {
     f = await loaded;
   } catch (e) {
-    parentPort.postMessage({ refused: told(e).message });
+    parentPort.postMessage({ refused: String(e?.message ?? e) });
     return;
   }
   try {
@@ -74,11 +85,10 @@ const answer = async ({ item, index }) => {
     try {
       parentPort.postMessage({ value });
     } catch (e) {
-      throw new TypeError('its result cannot be sent from a worker thread: ' + told(e).message);
+      throw new TypeError('its result cannot be sent from a worker thread: ' + e.message);
     }
   } catch (e) {
-    const { name, message, stack } = told(e);
-    parentPort.postMessage({ error: { name, message, stack } });
+    fail(e);
   }
 };
 let last = loaded.catch(() => {});
@@ -181,6 +191,7 @@ export class ThreadPool {
     if (lane.tasks.length === 0) lane.worker.unref();
     if (answer.refused !== undefined) task?.reject(refused(answer.refused));
     else if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
+    else if ('thrown' in answer) task?.reject(errorOf(answer.thrown));
     else task?.resolve(answer.value);
     endIfGiven(lane);
     this.#next();

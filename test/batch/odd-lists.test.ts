@@ -241,3 +241,46 @@ it('where launches cost next to nothing products of tensors are those of each pa
   expect(made.report.launches).toBe(5);
   await rt.close();
 });
+
+describe('a list of very many short items', () => {
+  const many = Array.from({ length: 25_000 }, (_, i) => Float32Array.of(i));
+
+  it.each([
+    [
+      'arrays',
+      (rt: Runtime, signal: AbortSignal, onProgress: (done: number) => void) =>
+        batchElementwise(many, 'add', 1, { runtime: rt, signal, onProgress }),
+    ],
+    [
+      'arrays of two lengths',
+      (rt: Runtime, signal: AbortSignal, onProgress: (done: number) => void) =>
+        batchXor([...many, Float32Array.of(1, 2)], Float32Array.of(1), { runtime: rt, signal, onProgress }),
+    ],
+    [
+      'tensors',
+      (rt: Runtime, signal: AbortSignal, onProgress: (done: number) => void) =>
+        batchElementwise(
+          many.map((a) => rt.tensor(a)),
+          'add',
+          1,
+          { runtime: rt, signal, onProgress },
+        ),
+    ],
+  ] as const)('%s: it is cut, so that its progress is told and it can be ended in between', async (_, run) => {
+    await using rt = await createRuntime({ devices: ['cpu'] });
+    const stop = new AbortController();
+    const told: number[] = [];
+    await rt.scope(async () => {
+      const ended = run(rt, stop.signal, (done) => {
+        told.push(done);
+        if (told.length === 2) stop.abort();
+      });
+      await expect(ended).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(told).toEqual([10_000, 20_000]);
+      const whole = await run(rt, new AbortController().signal, (done) => told.push(done));
+      expect(whole.length).toBeGreaterThanOrEqual(25_000);
+      expect(told.slice(2)).toEqual([10_000, 20_000, whole.length]);
+    });
+    expect(rt.stats().tensors).toBe(0);
+  });
+});

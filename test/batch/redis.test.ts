@@ -88,6 +88,44 @@ it('a chunk that was done while its job was submitted again is not run for it', 
   }
 });
 
+it('a chunk that waits for its next attempt comes in time, by whatever clock its wait was written down', async (context) => {
+  if (noRedis !== null) context.skip(noRedis);
+  const prefix = 'clocks';
+  const transport = await openTransport(redis.url, { prefix, lockMs: within(1000), checkMs: 500 });
+  const look = new Redis(redis.url);
+  const delayed = `${prefix}:bull:cpu:delayed`;
+  const hour = 3_600_000 * 0x1000;
+  let over = false;
+  /** The clock of whoever wrote down that a chunk waits is an hour ahead; what would wake workers then is lost. */
+  const ahead = async (): Promise<void> => {
+    while (!over) {
+      const [id, score] = await look.zrange(delayed, '0', '0', 'WITHSCORES');
+      if (id !== undefined) await look.zadd(delayed, 'XX', `${Number(score) + hour}`, id);
+    }
+  };
+  try {
+    const attempts: number[] = [];
+    const ops: WireOps = {
+      step: ({ attempt }) => {
+        attempts.push(attempt);
+        if (attempt < 4) throw new Error('not yet');
+        return { value: attempt };
+      },
+    };
+    await transport.worker(handlerOf({ ops }), cpu);
+    const job = await transport.submit({ op: 'step', attempts: 4 }, [{}]);
+    const ended = ahead();
+    expect(await job.finished(AbortSignal.timeout(within(3000)))).toMatchObject({ state: 'done', retries: 3 });
+    expect(attempts).toEqual([1, 2, 3, 4]);
+    over = true;
+    await ended;
+  } finally {
+    over = true;
+    look.disconnect();
+    await transport.close();
+  }
+});
+
 it('two clients that submit a job at the same moment run no chunk twice', async (context) => {
   if (noRedis !== null) context.skip(noRedis);
   const options = { prefix: 'two', lockMs: within(1000), checkMs: 500 };

@@ -4,8 +4,8 @@
 // ends: the channel between them closes.
 
 import { createRuntime, type DeviceKind, DeviceUnavailable, ForgeError, type Runtime } from '../../index.ts';
-import { codeOf } from '../chunk-failures.ts';
 import { handlerOf, opsOf } from '../registry.ts';
+import { codeOf, messageOf, traceOf } from '../thrown.ts';
 import { NotHere, PermanentFailure } from '../transport.ts';
 import type { Answer, ChildCaps, FailureKind, Order } from './messages.ts';
 
@@ -69,12 +69,11 @@ async function main(): Promise<void> {
       .then(
         (result) => tell({ kind: 'done', id, result }),
         (error: unknown) => {
-          const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
           tell({
             kind: 'failed',
             id,
-            message,
-            stack,
+            message: messageOf(error),
+            stack: traceOf(error),
             code: codeOf(error),
             how: kindOf(error),
           });
@@ -96,7 +95,7 @@ function placed({ message, stack = '' }: SyntaxError): string {
 
 main().catch((error: unknown) => {
   const known = error instanceof ForgeError ? error : null;
-  const text = error instanceof SyntaxError ? placed(error) : error instanceof Error ? error.message : String(error);
+  const text = error instanceof SyntaxError ? placed(error) : messageOf(error);
   // What helps is in the text of known errors too.
   const message = (known ? text.split('\n')[0]! : text).replace(/^gpuforge worker: /, '');
   const answer: Answer = { kind: 'refused', message, fix: known?.fix ?? null };

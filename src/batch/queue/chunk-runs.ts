@@ -1,7 +1,8 @@
 // The chunks that a worker runs: each result is committed once, a failure is told, and what came in a parcel goes on alone from there.
 
+import { timer } from '../../base/timer.ts';
+import { handled, resultWithin } from '../chunk-attempt.ts';
 import { letterOf } from '../chunk-failures.ts';
-import { resultWithin } from '../chunk-time.ts';
 import { Stop } from '../stop.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
@@ -16,7 +17,7 @@ import type { Ahead } from './ahead.ts';
 import type { Queue } from './bullmq.ts';
 import type { Steps } from './keys.ts';
 import { type KnownJob, KnownJobs } from './known-job.ts';
-import { alone, type BulkJob, chunksOf, idOf, isParcel, type Load, type Parcel, putBack } from './parcel.ts';
+import { alone, type BulkJob, chunksOf, idOf, isParcel, type Load, type Parcel, putBack, waitAfter } from './parcel.ts';
 import { mayPass } from './refusals.ts';
 import { hasOther } from './roll-call.ts';
 
@@ -66,6 +67,8 @@ class PassedOn extends Error {
 const refusedMs = 500;
 /** How long a chunk waits that this worker cannot do: others should take it meanwhile. */
 const passMs = 200;
+/** How long after its time a chunk that waits is looked for. */
+const overdueMs = 50;
 
 export class ChunkRuns {
   readonly #queue: Queue;
@@ -76,6 +79,8 @@ export class ChunkRuns {
   readonly #unheard: () => void;
   readonly #jobs: KnownJobs;
   readonly #running = new Set<Run>();
+  /** Of chunks that wait for their next attempt. */
+  readonly #wakes = new Set<ReturnType<typeof timer>>();
   readonly #stats = { done: 0, failed: 0, duplicates: 0 };
 
   constructor(queue: Queue, handler: ChunkHandler, id: string) {
@@ -97,6 +102,7 @@ export class ChunkRuns {
   /** Whoever listens is told to stop. */
   close(): void {
     this.#unheard();
+    for (const due of this.#wakes) clearTimeout(due);
     this.#stop.abort();
     for (const { stop } of this.#running) stop.abort(new WorkerCloses());
   }
@@ -135,11 +141,33 @@ export class ChunkRuns {
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      if (!(error instanceof PassedOn)) throw error;
+      if (!(error instanceof PassedOn)) {
+        if (!isFinal(error)) this.#wakeIn(waitAfter(attempt), what);
+        throw error;
+      }
       await job.updateData({ ...load, past: { ...past, refused: error.refused } });
       await job.moveToDelayed(Date.now() + passMs, token);
+      this.#wakeIn(passMs, what);
       throw new DelayedError();
     }
+  }
+
+  /**
+   * Puts a chunk that waits for its next attempt back in the queue, if nobody has when its time has come: BullMQ's workers forget a wait
+   * now and then (for five seconds), and go by clocks, of which each machine has its own.
+   */
+  #wakeIn(ms: number, { id, needs }: Pick<Attempt, 'id' | 'needs'>): void {
+    const wake = async (): Promise<void> => {
+      const waiting = await this.#queue.bull(needs).getJob(id);
+      if (await waiting?.isDelayed()) await waiting!.promote();
+    };
+    if (this.closed) return;
+    const due = timer(ms + overdueMs, () => {
+      this.#wakes.delete(due);
+      // Others have taken it meanwhile.
+      wake().catch(() => {});
+    });
+    this.#wakes.add(due);
   }
 
   /** Runs what will have run in a moment; the rest goes back. All of it does if somebody may have had it before. */
@@ -161,7 +189,9 @@ export class ChunkRuns {
       return this.#inTurn(first, ahead).catch((error: unknown) => {
         if (isFinal(error)) return undefined;
         if (error instanceof WorkerCloses) return back([chunk]);
-        return add([alone(chunk, attempts, error instanceof PassedOn ? { refused: error.refused } : { tried: 1 })]);
+        if (error instanceof PassedOn) return add([alone(chunk, attempts, { refused: error.refused })]);
+        this.#wakeIn(waitAfter(1), first);
+        return add([alone(chunk, attempts, { tried: 1 })]);
       });
     };
     const ended = await Promise.allSettled([back(chunks.slice(kept)), ...chunks.slice(0, kept).map(one)]);
@@ -232,7 +262,7 @@ export class ChunkRuns {
     this.#running.add(run);
     const start = performance.now();
     try {
-      const work = this.#handler(chunk, {
+      const work = handled(this.#handler, chunk, {
         chunkId: id,
         attempt,
         get signal() {

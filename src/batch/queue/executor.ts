@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ForgeError } from '../../index.ts';
-import { ChunkOverdue } from '../chunk-time.ts';
+import { ChunkOverdue } from '../chunk-attempt.ts';
 import { badArgument } from '../failures.ts';
 import { type ChunkDescriptor, type ChunkHandler, type ChunkResult, NotHere, PermanentFailure } from '../transport.ts';
 import type { Answer, ChildCaps, FailureKind, Order } from './messages.ts';

@@ -73,6 +73,9 @@ export interface BulkJob {
 /** The wait after the first attempt, in ms; twice as long after each. */
 const backoffMs = 100;
 
+/** How long a chunk waits after so many attempts. */
+export const waitAfter = (attempts: number): number => backoffMs * 2 ** (attempts - 1);
+
 /** A chunk that travels alone. */
 export function alone(chunk: ChunkDescriptor, attempts: number, past?: Past): BulkJob {
   const { tried = 0 } = past ?? {};
@@ -82,7 +85,7 @@ export function alone(chunk: ChunkDescriptor, attempts: number, past?: Past): Bu
   } as const;
   const opts = { jobId: idOf(chunk), ...waits, removeOnComplete: true } as const;
   const data = past === undefined ? chunk : { ...chunk, past };
-  return { name: chunk.op, data, opts: tried === 0 ? opts : { ...opts, delay: backoffMs * 2 ** (tried - 1) } };
+  return { name: chunk.op, data, opts: tried === 0 ? opts : { ...opts, delay: waitAfter(tried) } };
 }
 
 /** Chunks of an opened parcel, as the next ones of the queue: they have waited. */

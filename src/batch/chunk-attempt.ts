@@ -1,10 +1,11 @@
-// How long an attempt at a chunk may take.
+// One attempt at a chunk: what its handler makes of it, and how long that may take.
 
 import { tooSlow } from './chunk-failures.ts';
 import { endsWithin } from './ends-within.ts';
 import { BatchOperationError } from './failures.ts';
 import type { Stop } from './stop.ts';
-import type { ChunkDescriptor, ChunkResult } from './transport.ts';
+import { errorOf } from './thrown.ts';
+import type { ChunkDescriptor, ChunkHandler, ChunkResult, WorkerContext } from './transport.ts';
 
 /** An attempt at a chunk, and who makes it. */
 export interface AttemptAt {
@@ -31,6 +32,19 @@ export class ChunkOverdue extends BatchOperationError {
       completed: 0,
       batch: { first: chunk.index, size: 1 },
     });
+  }
+}
+
+/** The result of a handler. Whatever it throws comes out as an error: others read its message, and send it on. */
+export async function handled(
+  handler: ChunkHandler,
+  chunk: ChunkDescriptor,
+  context: WorkerContext,
+): Promise<ChunkResult> {
+  try {
+    return await handler(chunk, context);
+  } catch (error) {
+    throw errorOf(error);
   }
 }
 
