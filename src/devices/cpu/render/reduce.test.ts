@@ -165,6 +165,36 @@ describe('reductions', () => {
     }
   });
 
+  it('find a NaN of either sign and any bits among numbers of both signs, or of one', () => {
+    const bits = (v: number): number => new Int32Array(Float32Array.of(v).buffer)[0]!;
+    const nans = [0x7f800001, 0x7fffffff, 0x7fc00000, -1, -0x7fffff, -0x400000];
+    const others = [[1, -1, 0, -0], [Infinity, 2], [-Infinity, -3], []].map((list) => list.map(bits));
+    for (const op of ['max', 'min'] as const) {
+      for (const size of [1, 5, 64]) {
+        const columns = nans.flatMap((nan) =>
+          others.map((list) =>
+            Array.from({ length: size }, (_, i) => (i === size >> 1 ? nan : (list[i % list.length] ?? nan))),
+          ),
+        );
+        for (const down of [false, true]) {
+          const [b, n] = [new Exprs(), columns.length];
+          const [outer, inner] = [b.axis(0, n), b.axis(1, size)];
+          const [major, minor, stride] = down ? [inner, outer, n] : [outer, inner, size];
+          const index = b.alu('add', b.alu('mul', major, b.const('index', stride)), minor);
+          const all = down ? Array.from({ length: size }, (_, i) => columns.map((c) => c[i]!)) : columns;
+          const spec: Spec = {
+            space: [n],
+            reduced: [size],
+            accumulators: [{ op, type: 'f32', value: b.bitcast('f32', b.load('i32', 0, index)) }],
+            outputs: [b.acc('f32', 0)],
+            inputs: [data('i32', all.flat())],
+          };
+          expect(new Run(spec).run().values(), `${op} ${size} ${down}`).toEqual(columns.map(() => Number.NaN));
+        }
+      }
+    }
+  });
+
   it('end any and all where they are known, wherever that is, and begin the next row afresh', () => {
     for (const size of [15, 64, 83, 200]) {
       // Row i has its odd one out at i, every second row has none.
