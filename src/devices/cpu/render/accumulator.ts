@@ -14,7 +14,7 @@ import type { Accumulator } from '../../../kernel/kernel.ts';
 import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import type { Code } from '../wasm/code.ts';
 import type { Emitter } from './emitter.ts';
-import { type Notes, notesOf } from './extremes.ts';
+import { type Notes, noteCount, notesOf } from './extremes.ts';
 import { isHalf, roundHalf } from './half.ts';
 import { type LaneType, laneType, partsFor, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
@@ -42,6 +42,10 @@ export function formOf(acc: Accumulator, blocked: boolean): StateForm {
   const kind = arg ? 'arg' : extreme ? 'extreme' : blocked && acc.op === 'sum' && lane === 'f32' ? 'blocked' : 'plain';
   return { kind, op: acc.op, type: acc.type, lane, width: lane === 'u8' ? 8 : widthOf(lane) };
 }
+
+/** How many registers of each part of a state have to be kept while others are at work: `State.kept`. */
+export const keptRegisters = ({ kind, lane }: StateForm): number =>
+  kind === 'extreme' ? 1 + noteCount[lane as 'f32' | 'f64'] : 1;
 
 /** The value an accumulator takes in, in the type its state combines. */
 export const taken = (b: Exprs, form: StateForm, value: Expr): Expr =>
@@ -277,18 +281,19 @@ export class State {
     });
   }
 
-  /** The registers to keep while others are at work, once they are settled. */
-  kept(): readonly number[] {
-    return this.form.kind === 'blocked' ? this.#second : this.#values;
+  /** The registers to keep while others are at work, those of all parts together. Of a blocked sum that of the present run. */
+  kept(): readonly (readonly number[])[] {
+    const notes = this.#notes.map((n) => n.registers);
+    return [this.#values, ...(notes[0] ?? []).map((_, k) => notes.map((list) => list[k]!))];
   }
 
-  /** Goes on from registers that were kept. */
-  resume(c: Code): void {
-    if (this.form.kind === 'blocked') for (const v of this.#values) c.v128(splatBytes('u8', 0)).set(v);
-    if (this.form.kind !== 'extreme') return;
-    this.#values.forEach((v, p) => {
-      this.#notesOf(p).resume(c, v);
-    });
+  /** The f64 registers of a blocked sum: what was added up before the present run. */
+  get before(): readonly number[] {
+    return this.#second;
+  }
+
+  clearBefore(c: Code): void {
+    for (const v of this.#second) c.v128(splatBytes('u8', 0)).set(v);
   }
 
   /** The registers to fold, once they are settled. */

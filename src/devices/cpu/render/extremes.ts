@@ -22,12 +22,15 @@ import { splatBytes } from './lanes.ts';
 
 type Extreme = 'max' | 'min';
 
+/** Registers of notes, where both signs of zero matter and none are shared. */
+export const noteCount = { f32: 2, f64: 1 } as const;
+
 /** What one or several registers of extremes have overlooked. */
 export interface Notes {
+  /** The registers of these notes. */
+  readonly registers: readonly number[];
   /** The registers of extremes start at the value that changes nothing: an infinity. */
   init(c: Code): void;
-  /** Starts again beside a register that was settled. */
-  resume(c: Code, best: number): void;
   /** Each of `best` takes in the one of `values` beside it; all are locals. */
   step(c: Code, best: readonly number[], values: readonly number[]): void;
   /** Puts a register right: a NaN if one was met. */
@@ -73,12 +76,12 @@ class BitNotes implements Notes {
     this.#other = local();
   }
 
-  init(c: Code): void {
-    c.v128(splatBytes('f32', identities[this.#op])).tee(this.#least).set(this.#other);
+  get registers(): readonly number[] {
+    return [this.#least, this.#other];
   }
 
-  resume(c: Code, best: number): void {
-    c.get(best).tee(this.#least).set(this.#other);
+  init(c: Code): void {
+    c.v128(splatBytes('f32', identities[this.#op])).tee(this.#least).set(this.#other);
   }
 
   step(c: Code, best: readonly number[], values: readonly number[]): void {
@@ -121,14 +124,13 @@ class Overlooked implements Notes {
     this.#signs = signs ? local() : null;
   }
 
+  get registers(): readonly number[] {
+    return [this.#nans, this.#signs].filter((r) => r !== null);
+  }
+
   init(c: Code): void {
     if (this.#nans !== null) c.v128(splatBytes('u8', 0)).set(this.#nans);
     if (this.#signs !== null) c.v128(splatBytes('u8', ops[this.#op].none)).set(this.#signs);
-  }
-
-  resume(c: Code, best: number): void {
-    if (this.#nans !== null) c.v128(splatBytes('u8', 0)).set(this.#nans);
-    if (this.#signs !== null) c.get(best).set(this.#signs);
   }
 
   step(c: Code, best: readonly number[], values: readonly number[]): void {
