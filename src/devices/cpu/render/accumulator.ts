@@ -1,7 +1,7 @@
 // The state of one accumulator in vector registers: how it starts, takes values, and is folded.
 //
 //   plain     one register per part of the value: integer sums, products, extremes of integers, any and all (byte masks)
-//   extreme   max and min of floats: one register per part, and notes of what was overlooked (extremes.ts)
+//   extreme   max and min of floats: one register per part, and notes of what it does not show (extremes.ts)
 //   blocked   float sums of f32: short runs are added up in f32, then moved into f64 registers, so that the error does not
 //             grow with the length of the sum
 //   arg       the best value so far and its position, in lanes of one width
@@ -14,7 +14,7 @@ import type { Accumulator } from '../../../kernel/kernel.ts';
 import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import type { Code } from '../wasm/code.ts';
 import type { Emitter } from './emitter.ts';
-import { Overlooked } from './extremes.ts';
+import { type Notes, noteCount, notesOf } from './extremes.ts';
 import { isHalf, roundHalf } from './half.ts';
 import { type LaneType, laneType, partsFor, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
@@ -42,6 +42,10 @@ export function formOf(acc: Accumulator, blocked: boolean): StateForm {
   const kind = arg ? 'arg' : extreme ? 'extreme' : blocked && acc.op === 'sum' && lane === 'f32' ? 'blocked' : 'plain';
   return { kind, op: acc.op, type: acc.type, lane, width: lane === 'u8' ? 8 : widthOf(lane) };
 }
+
+/** How many registers of each part of a state have to be kept while others are at work: `State.kept`. */
+export const keptRegisters = ({ kind, lane }: StateForm): number =>
+  kind === 'extreme' ? 1 + noteCount[lane as 'f32' | 'f64'] : 1;
 
 /** The value an accumulator takes in, in the type its state combines. */
 export const taken = (b: Exprs, form: StateForm, value: Expr): Expr =>
@@ -159,8 +163,8 @@ export class State {
   readonly #values: readonly number[];
   /** f64 registers of a blocked sum; positions of arg. */
   readonly #second: readonly number[];
-  /** Of an extreme: for each part, or one for all of them. */
-  readonly #overlooked: readonly Overlooked[];
+  /** Of an extreme: of each part, or of all of them. */
+  readonly #notes: readonly Notes[];
 
   /** `together`: all lanes are folded into one result, so they may share notes. */
   constructor(em: Emitter, form: StateForm, lanes: number, together: boolean) {
@@ -175,10 +179,10 @@ export class State {
         : form.kind === 'arg'
           ? make(partsFor(lanes, form.width))
           : [];
-    this.#overlooked =
+    this.#notes =
       form.kind === 'extreme'
-        ? (together ? [0] : this.#values).map(
-            () => new Overlooked(form.lane as 'f32' | 'f64', form.op as 'max' | 'min', em.temp, together),
+        ? (together ? [0] : this.#values).map(() =>
+            notesOf(form.lane as 'f32' | 'f64', form.op as 'max' | 'min', em.temp, together),
           )
         : [];
   }
@@ -186,7 +190,7 @@ export class State {
   init(c: Code): void {
     for (const v of this.#values) c.v128(identityBytes(this.form)).set(v);
     for (const v of this.#second) c.v128(splatBytes('u8', 0)).set(v);
-    for (const o of this.#overlooked) o.init(c);
+    for (const n of this.#notes) n.init(c);
   }
 
   /** Takes in the value (and position) of the lanes of a scope. */
@@ -236,10 +240,10 @@ export class State {
 
   #takeExtreme(value: Expr, s: WasmScope): void {
     const taken = this.#values.map((_, p) => this.#em.vecLocal(value, p, s));
-    if (this.#overlooked.length === 1) this.#overlooked[0]!.step(s.code, this.#values, taken);
+    if (this.#notes.length === 1) this.#notes[0]!.step(s.code, this.#values, taken);
     else
-      this.#overlooked.forEach((o, p) => {
-        o.step(s.code, [this.#values[p]!], [taken[p]!]);
+      this.#notes.forEach((n, p) => {
+        n.step(s.code, [this.#values[p]!], [taken[p]!]);
       });
   }
 
@@ -264,8 +268,8 @@ export class State {
     });
   }
 
-  #notesOf(p: number): Overlooked {
-    return this.#overlooked[p] ?? this.#overlooked[0]!;
+  #notesOf(p: number): Notes {
+    return this.#notes[p] ?? this.#notes[0]!;
   }
 
   /** Makes the registers ready to be folded. */
@@ -277,18 +281,19 @@ export class State {
     });
   }
 
-  /** The registers to keep while others are at work, once they are settled. */
-  kept(): readonly number[] {
-    return this.form.kind === 'blocked' ? this.#second : this.#values;
+  /** The registers to keep while others are at work, those of all parts together. Of a blocked sum that of the present run. */
+  kept(): readonly (readonly number[])[] {
+    const notes = this.#notes.map((n) => n.registers);
+    return [this.#values, ...(notes[0] ?? []).map((_, k) => notes.map((list) => list[k]!))];
   }
 
-  /** Goes on from registers that were kept. */
-  resume(c: Code): void {
-    if (this.form.kind === 'blocked') for (const v of this.#values) c.v128(splatBytes('u8', 0)).set(v);
-    if (this.form.kind !== 'extreme') return;
-    this.#values.forEach((v, p) => {
-      this.#notesOf(p).resume(c, v);
-    });
+  /** The f64 registers of a blocked sum: what was added up before the present run. */
+  get before(): readonly number[] {
+    return this.#second;
+  }
+
+  clearBefore(c: Code): void {
+    for (const v of this.#second) c.v128(splatBytes('u8', 0)).set(v);
   }
 
   /** The registers to fold, once they are settled. */

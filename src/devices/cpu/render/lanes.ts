@@ -6,6 +6,7 @@
 
 import { byteSize, type DType } from '../../../base/dtype.ts';
 import type { ScalarType } from '../../../kernel/expr.ts';
+import type { Code } from '../wasm/code.ts';
 
 export type Width = 8 | 16 | 32 | 64;
 
@@ -50,6 +51,14 @@ export const storedWidth = (t: DType): Width => (8 * byteSize(t)) as Width;
 /** Registers that `lanes` lanes of a width take. */
 export const partsFor = (lanes: number, width: number): number => Math.max(1, (lanes * width) / 128);
 
+/** Loads of one lane, by its width. */
+export const laneLoads = {
+  8: 'v128.load8_lane',
+  16: 'v128.load16_lane',
+  32: 'v128.load32_lane',
+  64: 'v128.load64_lane',
+} as const;
+
 /** Stores of one lane, by its width. */
 export const laneStores = {
   8: 'v128.store8_lane',
@@ -57,6 +66,25 @@ export const laneStores = {
   32: 'v128.store32_lane',
   64: 'v128.store64_lane',
 } as const;
+
+const lowLoads = {
+  8: 'v128.load8_splat',
+  16: 'v128.load16_splat',
+  32: 'v128.load32_zero',
+  64: 'v128.load64_zero',
+  128: 'v128.load',
+} as const;
+
+/** Loads the low bits of a vector, or all of it, from the address on the stack; `align` as far as the instruction takes it. */
+export function loadLow(c: Code, bits: number, offset: number, align = 0): Code {
+  return c.mem(lowLoads[bits as keyof typeof lowLoads], offset, Math.min(align, Math.log2(bits / 8)));
+}
+
+/** Stores the low bits of the vector on the stack, or all of it, at the address below it. */
+export function storeLow(c: Code, bits: number, offset: number, align = 0): Code {
+  const most = Math.min(align, Math.log2(bits / 8));
+  return bits === 128 ? c.mem('v128.store', offset, most) : c.memLane(laneStores[bits as Width], 0, offset, most);
+}
 
 export const shapes = { 8: 'i8x16', 16: 'i16x8', 32: 'i32x4', 64: 'i64x2' } as const;
 

@@ -13,17 +13,11 @@ import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Load } from '../../../kernel/expr.ts';
 import type { Emitter } from './emitter.ts';
 import { bf16ToF32, f16ToF32 } from './half.ts';
-import { shuffleOf, storedWidth } from './lanes.ts';
+import { laneLoads, loadLow, shuffleOf, storedWidth } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
 import { emitSquare } from './squares.ts';
 
 const zero = new Uint8Array(16);
-const laneLoads = {
-  8: 'v128.load8_lane',
-  16: 'v128.load16_lane',
-  32: 'v128.load32_lane',
-  64: 'v128.load64_lane',
-} as const;
 const splatLoads = {
   8: 'v128.load8_splat',
   16: 'v128.load16_splat',
@@ -73,7 +67,7 @@ function raw(em: Emitter, e: Load, p: number, s: WasmScope): void {
   if (stride === 1) {
     branch(em, e, s, () => {
       const rest = em.nearAddress(e.slot, e.index, shift, s);
-      return () => neighbours(s, lanes * bytes, rest + p * 16, shift);
+      return () => loadLow(s.code, lanes * width, rest + p * 16, shift);
     });
     return;
   }
@@ -130,26 +124,6 @@ function branch(em: Emitter, e: Load, s: WasmScope, address: () => () => void): 
   s.code.get(at);
   load();
   s.code.else().v128(zero).end();
-}
-
-/** Loads `bytes` neighbouring bytes at the address on the stack into the low lanes. */
-function neighbours(s: WasmScope, bytes: number, offset: number, align: number): void {
-  switch (bytes) {
-    case 16:
-      s.code.mem('v128.load', offset, align);
-      return;
-    case 8:
-      s.code.mem('v128.load64_zero', offset, Math.min(align, 3));
-      return;
-    case 4:
-      s.code.mem('v128.load32_zero', offset, Math.min(align, 2));
-      return;
-    case 2:
-      s.code.mem('v128.load16_splat', offset, Math.min(align, 1));
-      return;
-    default:
-      s.code.mem('v128.load8_splat', offset);
-  }
 }
 
 /** Every lane at a position of its own. */

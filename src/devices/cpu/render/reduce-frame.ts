@@ -9,14 +9,11 @@ import { Emitter } from './emitter.ts';
 import { positionOf } from './map.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
 import { type Counted, countedLoop, type Range, vectorLoop } from './nest.ts';
-import { type ReductionPlan, sliceAxis } from './reduce-plan.ts';
+import { blockLength, type ReductionPlan, sliceAxis } from './reduce-plan.ts';
 import { epilogueDepth, WasmScope } from './scope.ts';
 import { storeStates } from './states.ts';
 import { emitStores, type Target } from './store.ts';
 import { bodiesLoop } from './usual.ts';
-
-/** Additions of f32 in a row before the sum moves to f64. */
-export const blockLength = 128;
 
 /** A kernel with a reduction, and where and how its code is made. */
 export interface Reduction {

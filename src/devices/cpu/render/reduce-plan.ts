@@ -55,13 +55,14 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const outputs = sizeOf(kernel.space);
   const count = sizeOf(kernel.reduced);
 
-  const crowded = form === 'columns' && isCrowded(found, reducedAxes);
-  const least = crowded ? streamedBytes / 2 : streamedBytes;
+  // Going down columns, a step reads next to nothing of a row, or what lies beside it is gone before it is read.
+  const thin = (main * found.narrowest) / 8 <= lineBytes || isCrowded(found, reducedAxes);
+  const least = thin ? streamedBytes / 8 : streamedBytes;
   const streamed = form === 'columns' && isStreamed(kernel, found, vector, reducedAxes, outputAxes, least);
   let chunks: Chunks = { size: vector.size, count: 1 };
   if (form === 'columns' && vector.size > main) {
     // Each item keeps about 16K values busy, in whole bodies; streams are worth following for a while.
-    const wide = streamed ? Math.min(mostColumns, Math.max(leastColumns, vector.size / wantedChunks)) : 1;
+    const wide = streamed ? (8 * streamBytes) / found.narrowest : 1;
     const size = Math.ceil(Math.max(wide, leastElements / count) / main) * main;
     if (size < vector.size) chunks = { size, count: Math.ceil(vector.size / size) };
     if (chunks.count > 1) loops.push({ axis: chunkAxis, size: chunks.count });
@@ -69,12 +70,11 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const whole = loops.reduce((n, a) => n * a.size, 1);
   const perItem = (outputs / whole) * count;
   const longest = reducedAxes.reduce((a, b) => (b.size > a.size ? b : a), { axis: -1, size: 1 });
-  const wanted = Math.min(Math.ceil(wantedItems / whole), Math.floor(perItem / leastElements), longest.size);
-  const bytes = (outputs * count * found.narrowest) / 8;
+  const most = streamed ? Math.floor(longest.size / blockLength) : longest.size;
+  const wanted = Math.min(Math.ceil(wantedItems / whole), Math.floor(perItem / leastElements), most);
   let slices = 1;
   let sliceLength = longest.size;
-  const stays = streamed && crowded && chunks.count >= fewestStripes && bytes <= cachedBytes;
-  if (!stays && whole < wantedItems / 2 && wanted > 1 && outputs * wanted <= 65536) {
+  if (whole < wantedItems / 2 && wanted > 1 && outputs * wanted <= 65536) {
     const unit = longest.axis === vector.axis ? main : 1;
     sliceLength = Math.ceil(longest.size / wanted / unit) * unit;
     slices = Math.ceil(longest.size / sliceLength);
@@ -88,7 +88,7 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
     reduced,
     bodies,
     chunks,
-    streamed: streamed && slices === 1,
+    streamed,
     slices,
     sliced: longest.axis,
     sliceLength,
@@ -100,13 +100,11 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   };
 }
 
-/** Columns of one item where rows are streamed, and how many items there should be then. */
-const leastColumns = 128;
-const mostColumns = 512;
-const wantedChunks = 16;
-/** Crowded rows that a cache has room for are not cut where there are so many items. */
-const fewestStripes = 8;
-const cachedBytes = 32 << 20;
+/** Additions of f32 in a row before the sum moves to f64; and the least rows of a slice where these are streamed. */
+export const blockLength = 128;
+
+/** Bytes of each row that one item reads where rows are streamed. */
+const streamBytes = 4096;
 /** Rows and columns from which on streaming pays, the least distance of rows in bytes, and the most states worth keeping. */
 const streamedRows = 64;
 const streamedColumns = 64;
@@ -132,6 +130,8 @@ function isStreamed(
   const moves = s.loads.filter((l) => strideAlong(l.index, rows.axis) !== 0);
   return moves.length > 0 && moves.every((l) => far(l) && strideAlong(l.index, vector.axis) === 1);
 }
+
+const lineBytes = 64;
 
 /** Values so far apart lie in the same sets of the nearest caches, which hold but a few of them. */
 const setBytes = 4096;

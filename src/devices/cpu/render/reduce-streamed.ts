@@ -1,31 +1,20 @@
 // Columns of a matrix with long rows, some rows at a time.
 //
-// Going down a column touches a new page at every step, and nothing is fetched ahead. So a block of rows is walked together, all the
-// way along: that reads as many streams of neighbours. Between blocks the states of the columns wait in the scratch.
+// Going down a column touches a new page at every step, and nothing is fetched ahead. So a few rows are walked together, all the way
+// along: that reads as many streams of neighbours. In between the states of the columns wait in the scratch, which stays in the
+// nearest cache. A sum of f32 waits as f32, and is moved into f64 as often as any other (`blockLength`).
 
 import type { Expr } from '../../../kernel/expr.ts';
 import { Code } from '../wasm/code.ts';
-import { State, type StateForm } from './accumulator.ts';
-import { laneStores, type Width } from './lanes.ts';
-import { positionOf } from './map.ts';
+import { State } from './accumulator.ts';
 import { type Range, vectorLoop } from './nest.ts';
 import type { ReductionFrame } from './reduce-frame.ts';
-import type { ReductionPlan } from './reduce-plan.ts';
+import { blockLength } from './reduce-plan.ts';
 import { WasmScope } from './scope.ts';
+import { placesOf, StateAddress } from './states.ts';
 
-const blockRows = 16;
-
-/** Bytes of a column's state in the scratch. */
-const stateBytes = (f: StateForm): number => (f.kind === 'blocked' ? 8 : f.width / 8);
-
-/** Where the states of each accumulator begin in the scratch, and where they end. */
-function regions(plan: ReductionPlan, forms: readonly StateForm[]): number[] {
-  const starts = [0];
-  for (const f of forms) starts.push(starts[starts.length - 1]! + ((plan.outputs * stateBytes(f) + 63) & ~63));
-  return starts;
-}
-
-export const streamedBytes = (plan: ReductionPlan, forms: readonly StateForm[]): number => regions(plan, forms).pop()!;
+/** Rows that are walked together: as many streams as are fetched ahead, and lines of one set as the nearest cache holds. */
+const blockRows = 8;
 
 /** Emits the columns of a range, for bodies of several lengths. */
 export function emitStreamed(
@@ -36,84 +25,73 @@ export function emitStreamed(
   bodies: readonly number[],
   out: Code,
 ): void {
-  const { plan, em, forms } = frame;
+  const { plan, em, kernel, forms } = frame;
   const { axis, size } = plan.reduced[0]!;
+  const rows = frame.range(axis, size, out);
   const [position, row] = [em.positions.get(plan.vector.axis)!, em.positions.get(axis)!];
   const [first, last] = [em.local('i32'), em.local('i32')];
-  out.i32(0).set(first);
+  const { places } = placesOf(plan, forms);
+  out.get(rows.lo).set(first);
   const top = out.loop();
-  out.get(first).i32(blockRows).op('i32.add').i32(size);
-  out.i32(size).get(first).op('i32.sub').i32(blockRows).op('i32.gt_u').op('select').set(last);
+  out.get(first).i32(blockRows).op('i32.add').get(rows.hi);
+  out.get(rows.hi).get(first).op('i32.sub').i32(blockRows).op('i32.gt_u').op('select').set(last);
   out.get(lo).set(position);
   for (const lanes of bodies) {
     const s = new WasmScope(frame.vectorDepth, frame.item, lanes);
     const states = forms.map((form) => new State(em, form, lanes, false));
-    const saved = regions(plan, forms).slice(0, -1);
-    const kept = states.map((state, k) => new Kept(frame, state, saved[k]!, s));
+    const address = (place: (typeof places)[number]['values']): StateAddress =>
+      new StateAddress(em, kernel, plan, place, s);
+    const kept = states.map((state, k) => {
+      const registers = state.kept();
+      return places[k]!.kept.map((place, i) => ({ at: address(place), registers: registers[i]! }));
+    });
+    const save = (): void => {
+      for (const { at, registers } of kept.flat()) at.save(body, registers);
+    };
+    const sums = states.flatMap((state, k) =>
+      state.form.kind === 'blocked' ? [{ state, at: address(places[k]!.values) }] : [],
+    );
+    const moves = sums.length > 0 && plan.sliceLength > blockLength;
     const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(s.depth + 1, s, lanes, rare);
     const body = new Code();
-    body.get(first).op('i32.eqz').if();
+    body.get(first).get(rows.lo).op('i32.eq').if();
     for (const state of states) state.init(body);
     body.else();
-    for (const k of kept) k.restore(body);
+    for (const { at, registers } of kept.flat()) at.restore(body, registers);
     body.end();
     body.get(first).set(row);
     frame.steps(row, 1, scope, values, states)(last, body);
+    body.get(last).get(rows.hi).op('i32.eq');
+    const done = (): Code => body.get(last).get(rows.lo).op('i32.sub').i32(blockLength);
+    if (moves) done().ops('i32.rem_u', 'i32.eqz', 'i32.or');
+    body.if();
+    if (moves) {
+      done().op('i32.gt_u').if();
+      for (const { state, at } of sums) at.restore(body, state.before);
+      body.else();
+    }
+    for (const { state } of sums) state.clearBefore(body);
+    if (moves) {
+      body.end().get(last).get(rows.hi).op('i32.lt_u').if();
+      for (const { state, at } of sums) {
+        state.flush(body);
+        at.save(body, state.before);
+      }
+      save();
+      body.else();
+    }
     for (const state of states) state.settle(body);
-    body.get(last).i32(size).op('i32.eq').if();
     frame.conclude(
       states.map((state) => state.registers()),
       outputs,
       s,
       body,
     );
+    if (moves) body.end();
     body.else();
-    for (const k of kept) k.save(body);
+    save();
     body.end();
     vectorLoop(position, hi, lanes, new Code().append(s.code).append(body), out);
   }
-  out.get(last).tee(first).i32(size).op('i32.lt_u').brIf(top).end();
-}
-
-const loads = {
-  8: 'v128.load8_splat',
-  16: 'v128.load16_splat',
-  32: 'v128.load32_zero',
-  64: 'v128.load64_zero',
-} as const;
-
-/** The place in the scratch of the state of a body's columns. */
-class Kept {
-  readonly #state: State;
-  readonly #address: number;
-  /** Bits of one register that are in use: those of all its lanes, or of one column. */
-  readonly #bits: number;
-
-  constructor(frame: ReductionFrame, state: State, offset: number, s: WasmScope) {
-    const { em, kernel, exprs } = frame;
-    const bytes = stateBytes(state.form);
-    this.#state = state;
-    this.#address = em.local('i32');
-    this.#bits = Math.min(128, 8 * bytes * s.lanes);
-    em.address(kernel.inputs.length + kernel.outputs.length, positionOf(kernel, exprs), Math.log2(bytes), s, offset);
-    s.code.set(this.#address);
-  }
-
-  save(c: Code): void {
-    this.#state.kept().forEach((register, k) => {
-      c.get(this.#address).get(register);
-      if (this.#bits === 128) c.mem('v128.store', 16 * k);
-      else c.memLane(laneStores[this.#bits as Width], 0);
-    });
-  }
-
-  restore(c: Code): void {
-    this.#state.kept().forEach((register, k) => {
-      c.get(this.#address);
-      if (this.#bits === 128) c.mem('v128.load', 16 * k);
-      else c.mem(loads[this.#bits as keyof typeof loads]);
-      c.set(register);
-    });
-    this.#state.resume(c);
-  }
+  out.get(last).tee(first).get(rows.hi).op('i32.lt_u').brIf(top).end();
 }

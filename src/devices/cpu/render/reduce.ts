@@ -18,10 +18,10 @@ import { itemLoops } from './nest.ts';
 import { bodiesNeeded, grainOf } from './plan.ts';
 import { emitColumns } from './reduce-columns.ts';
 import { renderFinish } from './reduce-finish.ts';
-import { blockLength, ReductionFrame } from './reduce-frame.ts';
-import { planReduction } from './reduce-plan.ts';
+import { ReductionFrame } from './reduce-frame.ts';
+import { blockLength, planReduction } from './reduce-plan.ts';
 import { emitRows } from './reduce-rows.ts';
-import { streamedBytes } from './reduce-streamed.ts';
+import { placesOf } from './states.ts';
 
 export function renderReduction(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const plan = planReduction(kernel, options.streamedBytes);
@@ -32,14 +32,13 @@ export function renderReduction(kernel: Kernel, exprs: Exprs, module: WasmModule
   if (plan.form === 'rows') emitRows(frame, inner);
   else emitColumns(frame, inner);
   frame.em.func.code.append(itemLoops(frame.em, frame.items, frame.scopes, inner));
-  const slots = forms.reduce((n, f) => n + (f.kind === 'arg' ? 2 : 1), 0);
   const split = plan.slices > 1;
   if (split) renderFinish(reduction);
   return {
     items: plan.items,
     grain: grainOf(plan.itemElements, plan.cost),
     parts: split ? plan.items : 0,
-    scratchBytes: split ? plan.slices * plan.outputs * slots * 8 : plan.streamed ? streamedBytes(plan, forms) : 0,
+    scratchBytes: split || plan.streamed ? placesOf(plan, forms).bytes : 0,
     lanes: bodiesNeeded(plan.bodies, plan.vector.size)[0]!,
   };
 }

@@ -7,7 +7,7 @@ import type { Expr } from '../../../kernel/expr.ts';
 import type { Code } from '../wasm/code.ts';
 import { combine, fold, identityBytes, mergeInto, type Registers, type StateForm } from './accumulator.ts';
 import type { Emitter } from './emitter.ts';
-import { Overlooked } from './extremes.ts';
+import { notesOf } from './extremes.ts';
 import { type LaneType, partsFor, shapeOf, shuffleOf } from './lanes.ts';
 import { type Range, vectorLoop } from './nest.ts';
 import type { ReductionPlan } from './reduce-plan.ts';
@@ -100,19 +100,19 @@ function firstPass(em: Emitter, row: Row, out: Code): Registers {
   const folded = row.bodies.map((lanes) => {
     const values = Array.from({ length: partsFor(lanes, form.width) }, () => em.local('v128'));
     // Zeros of both signs are found alike.
-    const overlooked = isFloat(lane) ? new Overlooked(lane, whole.op as 'max' | 'min', em.temp, true, false) : null;
+    const notes = isFloat(lane) ? notesOf(lane, whole.op as 'max' | 'min', em.temp, true, false) : null;
     for (const v of values) out.v128(identityBytes(form)).set(v);
-    overlooked?.init(out);
+    notes?.init(out);
     const s = row.scope(lanes);
     const taken = values.map((_, p) => em.vecLocal(value, p, s));
-    if (overlooked) overlooked.step(s.code, values, taken);
+    if (notes) notes.step(s.code, values, taken);
     else
       values.forEach((best, p) => {
         combine(em, s.code, whole, lane, best, taken[p]!);
         s.code.set(best);
       });
     vectorLoop(position, range.hi, lanes, s.code, out);
-    overlooked?.settle(out, values[0]!);
+    notes?.settle(out, values[0]!);
     return fold(em, out, whole, { lane, width: form.width, lanes, values, positions: [] });
   });
   const [first, ...others] = folded as [Registers, ...Registers[]];

@@ -6,15 +6,8 @@ import type { Expr } from '../../../kernel/expr.ts';
 import type { Output } from '../../../kernel/kernel.ts';
 import type { Emitter } from './emitter.ts';
 import { f32ToBf16, f32ToF16, isHalf } from './half.ts';
-import { partsFor, splatBytes, storedWidth } from './lanes.ts';
+import { laneStores, partsFor, splatBytes, storedWidth, storeLow } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
-
-const laneStores = {
-  8: 'v128.store8_lane',
-  16: 'v128.store16_lane',
-  32: 'v128.store32_lane',
-  64: 'v128.store64_lane',
-} as const;
 
 export interface Target {
   readonly output: Output;
@@ -91,20 +84,5 @@ function store(em: Emitter, t: Target, p: number, s: WasmScope, value: () => voi
     }
     return;
   }
-  switch (lanes * width) {
-    case 128:
-      s.code.mem('v128.store', p * 16, shift);
-      return;
-    case 64:
-      s.code.memLane('v128.store64_lane', 0, 0, shift);
-      return;
-    case 32:
-      s.code.memLane('v128.store32_lane', 0, 0, shift);
-      return;
-    case 16:
-      s.code.memLane('v128.store16_lane', 0, 0, shift);
-      return;
-    default:
-      s.code.memLane('v128.store8_lane', 0);
-  }
+  storeLow(s.code, lanes * width, p * 16, shift);
 }
