@@ -9,6 +9,7 @@ import { nvidiaProducts } from './tables/nvidia-products.ts';
 import { amdNames, intelNames, jetsonNames, nvidiaNames } from './tables/product-names.ts';
 
 export interface Candidate {
+  readonly vendor: Gpu['vendor'];
   readonly label: string;
   readonly names: readonly string[];
   readonly pciId: string | null;
@@ -44,6 +45,7 @@ function nvidiaById(): readonly Candidate[] {
   return nvidiaProducts().map(({ deviceId, name, memoryGiB, units }) => {
     const chip = nvidiaChip(deviceId);
     return {
+      vendor: 'nvidia',
       label: name,
       names: [name],
       pciId: `10de:${deviceId}`,
@@ -71,7 +73,14 @@ function nvidiaByName(tegra: boolean): readonly Candidate[] {
     const cc = parseCc(capability)!;
     return names.split('|').map((given): Candidate => {
       const label = /^NVIDIA /.test(given) ? given : `NVIDIA ${given}`;
-      return { label, names: [given], pciId: null, memoryGiB, gpu: nvidiaGpu(label, cc, { tegra, memoryGiB }) };
+      return {
+        vendor: 'nvidia',
+        label,
+        names: [given],
+        pciId: null,
+        memoryGiB,
+        gpu: nvidiaGpu(label, cc, { tegra, memoryGiB }),
+      };
     });
   });
 }
@@ -116,6 +125,7 @@ export function amdGpu(name: string, gfx: string, memoryGiB: number | null, chip
 
 function amdById(): readonly Candidate[] {
   return amdProducts().map((product) => ({
+    vendor: 'amd',
     label: product.name,
     names: spread(product.name),
     pciId: `1002:${product.deviceId}`,
@@ -127,6 +137,7 @@ function amdById(): readonly Candidate[] {
 function amdByName(): readonly Candidate[] {
   return amdNames.flatMap(([names, gfx, memoryGiB]) =>
     names.split('|').map((name) => ({
+      vendor: 'amd' as const,
       label: `AMD ${name}`,
       names: [name],
       pciId: null,
@@ -145,6 +156,7 @@ function spread(name: string): readonly string[] {
 
 function intelById(): readonly Candidate[] {
   return intelProducts().map((product) => ({
+    vendor: 'intel',
     label: product.name,
     names: [product.name],
     pciId: `8086:${product.deviceId}`,
@@ -156,6 +168,7 @@ function intelById(): readonly Candidate[] {
 function intelByName(): readonly Candidate[] {
   return intelNames.flatMap(([names, family, memoryGiB]) =>
     names.split('|').map((name) => ({
+      vendor: 'intel' as const,
       label: `Intel ${name}`,
       names: [name],
       pciId: null,

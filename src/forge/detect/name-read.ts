@@ -5,18 +5,24 @@
 import { plainLine } from '../text/plain.ts';
 import type { Candidate } from './candidates.ts';
 
-/** "Chipset Model: Apple M2": tools print the name behind a label. */
-export const withoutLabel = (text: string): string =>
-  text.replace(
-    /^\s*(?:chipset model|(?:card|device|product|marketing) (?:name|model|series)|model|name|gpu ?\d*|graphics)\s*:\s*/i,
-    '',
-  );
+const IDS = { nvidia: '10de', advanced: '1002', amd: '1002', intel: '8086' } as const;
+
+/** The PCI id in "PCI\VEN_10DE&DEV_2684", in "pci:v000010DEd00002684", and in "NVIDIA Corporation Device 2684" of an old list of ids. */
+function hardwareId(line: string): string | undefined {
+  const [, vendor, device] =
+    /\bven_([\da-f]{4})&dev_([\da-f]{4})/i.exec(line) ?? /\bpci:v0{4}([\da-f]{4})d0{4}([\da-f]{4})/i.exec(line) ?? [];
+  if (vendor !== undefined) return `${vendor}:${device}`.toLowerCase();
+  const [, maker, id] = /\b(nvidia|advanced|amd|intel)\b.*\bdevice ([\da-f]{4})\b/i.exec(line) ?? [];
+  return maker && `${IDS[maker.toLowerCase() as keyof typeof IDS]}:${id!.toLowerCase()}`;
+}
 
 /**
  * What a line of lspci or of a driver may mean, the surest first: the product in brackets, the PCI id, the chip before them, then
  * brackets without a number, which several chips share ("Radeon Graphics"). Several products are parted by strokes: the first counts.
  */
 export function readings(text: string): readonly string[] {
+  const id = hardwareId(text);
+  if (id !== undefined) return [id];
   const line = text.replace(/\[(?:AMD\/ATI|AMD|ATI)\]/gi, ' ').replace(/\(rev [\da-f]+\)/i, ' ');
   const brackets = [...line.matchAll(/\[([^[\]]+)\]/g)].map(([, inside]) => inside!.trim());
   if (brackets.length === 0) return [line];
@@ -38,21 +44,33 @@ export interface Wanted {
   /** All that counts of the name, joined. */
   readonly key: string;
   readonly words: readonly string[];
+  /** The words without spaces, as they stand and in order of letters. */
+  readonly joined: string;
+  readonly sorted: string;
   readonly memoryGiB: number | undefined;
   readonly laptop: boolean;
   readonly quadro: boolean;
 }
 
 const NOISE =
-  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|lenovo|dell|hp|acer|rog strix|rog|aorus|ventus(?: \dx)?|suprim|nitro\+?|founder's|passive|oc|oem|developer[ -]kit|dev[ -]?kit|engineering reference|collectors|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
+  /\b(?:nvidia|geforce|grid|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|lenovo|dell|hp|acer|rog strix|rog|aorus|ventus(?: \dx)?|suprim|nitro\+?|founder's|passive|oc|oem|developer[ -]kit|dev[ -]?kit|engineering reference|collectors|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|vws|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
 const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
 const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
+
+export const keysOf = (words: readonly string[]): Pick<Wanted, 'key' | 'words' | 'joined' | 'sorted'> => ({
+  key: words.join(' '),
+  words,
+  joined: words.join(''),
+  sorted: [...words].sort().join(''),
+});
 
 /** "NVIDIA GeForce RTX 4060 Ti (16 GB)" is the words rtx, 4060, ti with 16 GiB. */
 export function read(name: string): Wanted {
   const plain = plainLine(name)
     .toLowerCase()
     .replaceAll('_', ' ')
+    // The model of a seller: "GamingPro-S".
+    .replace(/([a-z]{4,})-([a-z])\b/g, '$1$2')
     // "5060ti16g": the size begins where the name ends.
     .replace(/(\d(?:ti|super|xtx|xt|gre))(?=\d{1,2} ?g)/g, '$1 ');
   const laptop = plain.match(LAPTOP) !== null;
@@ -64,13 +82,13 @@ export function read(name: string): Wanted {
     // "4090ti", "7900xtx" and "rtx4090" are written together as often as apart.
     .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
     .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
+    .replace(/\b(4070)s ti\b/g, '$1 ti super')
     .replace(/\b(16[56]0|20[678]0|40[78]0)s\b/g, '$1 super')
     .replace(/\b(4070)tis\b/g, '$1 ti super')
     .split(/[^a-z0-9+]+/)
     .filter((word) => word !== '');
   return {
-    key: words.join(' '),
-    words,
+    ...keysOf(words),
     memoryGiB: gib === undefined ? undefined : Number(gib),
     laptop,
     quadro: /\bquadro\b/.test(plain),

@@ -6,18 +6,24 @@ import type { Gpu } from '../machine.ts';
 import { plainLine } from '../text/plain.ts';
 import type { Candidate } from './candidates.ts';
 import { rowsOf, type Wanted } from './name-read.ts';
+import { appleChips } from './tables/product-names.ts';
 
 export function noTarget(text: string, id: string, ids: readonly string[]): ArgumentError {
-  const shared = (other: string): number => [...id].findIndex((letter, place) => other[place] !== letter);
-  const near = nearest(
-    id,
-    [...ids].sort((one, other) => shared(other) - shared(one)),
-  );
+  const near = nearTargets(id, ids);
   return refusal(
     text,
     'names a target that does not exist',
-    `${near ? `Did you mean ${near}? ` : ''}Known are ${ids.slice(-12).join(', ')} and older ones.`,
+    `${near.length > 0 ? `Did you mean ${near.join(', ')}? ` : ''}Known are ${ids.slice(-12).join(', ')} and older ones.`,
   );
+}
+
+/** Those that differ in the end only, else the one that differs least. */
+function nearTargets(id: string, ids: readonly string[]): readonly string[] {
+  const ends = (stem: string) => (/\d{2}/.test(stem) ? ids.filter((other) => other.startsWith(stem)) : []);
+  const [longer, alike] = [ends(id), ends(id.slice(0, -1))];
+  if (longer.length > 0) return longer.slice(0, 8);
+  const close = nearest(id, ids);
+  return alike.length > 0 ? alike.slice(0, 8) : close === undefined ? [] : [close];
 }
 
 const SEVERAL = 'fits several GPUs that need different builds';
@@ -66,17 +72,29 @@ const refusal = (text: string, what: string, fix: string): ArgumentError =>
     where: 'override',
   });
 
+/** The lines of each vendor: what is near is looked for among the GPUs of the one that the text tells. */
+const LINES: readonly (readonly [Gpu['vendor'], RegExp])[] = [
+  ['intel', /\b(?:intel|arc|iris|uhd)\b/i],
+  ['amd', /\b(?:amd|ati|radeon|instinct|firepro|ryzen|rx|vega)\b/i],
+  ['nvidia', /\b(?:nvidia|geforce|tesla|quadro|jetson|gtx|rtx|mx)\b/i],
+];
+
 /** The product within the name, those it begins, those that differ by an edit or two, then those with nearly the same number. */
 function suggestions(text: string, wanted: Wanted, all: readonly Candidate[]): readonly string[] {
-  if (/^apple\b|^m\d+\b/i.test(text.trim())) return ['Apple M5', 'Apple M4'];
-  if (wanted.key === '' || wanted.key.length > 60) return [];
+  const apple = appleLike(text);
+  if (apple.length > 0) return apple;
+  const isId = /^[\da-f]{4}:[\da-f]{4}$/i.test(text.trim());
+  if (isId || wanted.key === '' || wanted.key.length > 60) return [];
+  const vendor = LINES.find(([, line]) => line.test(text))?.[0];
   const labels = new Map<string, string>();
-  for (const { entry, names } of rowsOf(all))
+  for (const { entry, names } of rowsOf(all)) {
+    if (vendor !== undefined && entry.vendor !== vendor) continue;
     for (const name of names) {
-      const key = name.words.join('');
+      const key = name.joined;
       if (!labels.has(key) || /laptop/i.test(labels.get(key)!)) labels.set(key, entry.label);
     }
-  const joined = wanted.words.join('');
+  }
+  const { joined } = wanted;
   const keys = [...labels.keys()];
   const within = keys
     .filter((key) => /\d{2}/.test(key) && joined.startsWith(key))
@@ -85,6 +103,7 @@ function suggestions(text: string, wanted: Wanted, all: readonly Candidate[]): r
   const longer = keys.filter((key) => key.startsWith(joined)).slice(0, 2);
   const close = nearest(joined, keys);
   const near = [
+    ...misread(joined, keys),
     ...otherLine(wanted, keys),
     ...within,
     ...longer,
@@ -94,9 +113,36 @@ function suggestions(text: string, wanted: Wanted, all: readonly Candidate[]): r
   return [...new Set(near.map((key) => labels.get(key)!))].slice(0, 4);
 }
 
+/** "Apple M3 Mac": the chips of that generation, else the newest. */
+function appleLike(text: string): readonly string[] {
+  const chip = /\b(m\d+)\b/i.exec(text)?.[1]?.toLowerCase();
+  if (!/\bapple\b|^m\d+\b|\bm\d+ (?:pro|max|ultra)\b/i.test(text.trim())) return [];
+  const known = chip === undefined ? undefined : appleChips[chip];
+  return known
+    ? known.map((kind) => `Apple ${chip!.toUpperCase()}${kind && ` ${kind[0]!.toUpperCase()}${kind.slice(1)}`}`)
+    : ['Apple M5', 'Apple M4'];
+}
+
+/** "B58O" with a letter for a digit, and "RTX 4900" with two digits the wrong way round. */
+function misread(joined: string, keys: readonly string[]): readonly string[] {
+  const digits = joined.replace(/(?<=\d)o|o(?=\d)/g, '0').replace(/(?<=\d)[il]/g, '1');
+  const swapped = [...joined].map(
+    (_, at) =>
+      joined.slice(0, at) +
+      joined
+        .slice(at, at + 2)
+        .split('')
+        .reverse()
+        .join('') +
+      joined.slice(at + 2),
+  );
+  const isEnd = (key: string): boolean => digits !== joined && digits.length > 3 && key.endsWith(digits);
+  return keys.filter((key) => key !== joined && (key === digits || isEnd(key) || swapped.includes(key)));
+}
+
 /** "RTX 1080" and "GTX 2080": the number is right, the line is not. */
 function otherLine(wanted: Wanted, keys: readonly string[]): readonly string[] {
-  const rest = /^(?:rtx|gtx|gt|rx)(\d{3,4}.*)$/.exec(wanted.words.join(''))?.[1];
+  const rest = /^(?:rtx|gtx|gt|rx)(\d{3,4}.*)$/.exec(wanted.joined)?.[1];
   return rest === undefined
     ? []
     : ['rtx', 'gtx', 'rx'].map((line) => `${line}${rest}`).filter((key) => keys.includes(key));

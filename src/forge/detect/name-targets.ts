@@ -32,7 +32,7 @@ export function fromTarget(text: string, wanted: Wanted, index: number): Gpu | u
 }
 
 function fromCapability(text: string, plain: string, index: number): Gpu | undefined {
-  const sm = /^(?:sm|compute|cc)[ _-]?(\d{1,2})\.?(\d)[af]?$|^(\d{1,2})\.(\d)$/.exec(plain);
+  const sm = /^(?:sm|compute(?: capability)?|cc)[ _:-]*(\d{1,2})\.?(\d)[af]?$|^(\d{1,2})\.(\d)[af]?$/.exec(plain);
   if (!sm) return undefined;
   const cc = { major: Number(sm[1] ?? sm[3]), minor: Number(sm[2] ?? sm[4]) };
   const name = `${cc.major}.${cc.minor}`;
@@ -52,7 +52,7 @@ function fromCapability(text: string, plain: string, index: number): Gpu | undef
 
 function fromGfx(text: string, plain: string, index: number): Gpu | undefined {
   // rocminfo writes the features of a target behind it: "gfx90a:sramecc+:xnack-".
-  const gfx = /^(?:amdgcn-amd-amdhsa--)?(gfx[0-9a-f]+)(?::[a-z]+[+-])*$/.exec(plain)?.[1];
+  const gfx = /^(?:amdgcn-amd-amdhsa--)?(gfx[\da-z]*)(?::[a-z]+[+-])*$/.exec(plain)?.[1];
   if (gfx === undefined) return undefined;
   const architecture = amdArchitecture(gfx);
   if (!architecture) throw noTarget(text, gfx, gfxIds);

@@ -9,12 +9,13 @@ import { plainLine } from '../text/plain.ts';
 import { type Candidate, candidates, size } from './candidates.ts';
 import { matching } from './name-match.ts';
 import { partOf } from './name-parts.ts';
-import { read, readings, type Wanted, withoutLabel } from './name-read.ts';
+import { read, readings, type Wanted } from './name-read.ts';
 import { ambiguous, unknown } from './name-refusals.ts';
 import { fromFamily, fromTarget } from './name-targets.ts';
+import { unwrapped } from './name-wrap.ts';
 
 export function gpuFromText(given: string, index: number): Gpu {
-  const text = withoutLabel(given.normalize('NFKC'));
+  const text = unwrapped(given.normalize('NFKC'));
   let refused: unknown;
   for (const reading of readings(text)) {
     try {

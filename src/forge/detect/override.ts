@@ -6,6 +6,7 @@
 import { ArgumentError } from '../../errors.ts';
 import type { Arch, Platform } from '../machine.ts';
 import { listed } from '../text/listed.ts';
+import { namesIn } from './name-wrap.ts';
 
 export interface Override {
   /** Product names ("RTX 4090"), PCI ids ("10de:2684"), "sm_89" or "gfx1100"; several for several cards. */
@@ -18,7 +19,7 @@ export interface Override {
 /** The overrides the environment gives: GPUFORGE_GPU (comma-separated), GPUFORGE_DRIVER, GPUFORGE_OS, GPUFORGE_ARCH. */
 export function overrideFromEnv(env: Readonly<Record<string, string | undefined>>): Override {
   return {
-    ...(env.GPUFORGE_GPU ? { gpus: env.GPUFORGE_GPU.split(',').map((name) => name.trim()) } : {}),
+    ...(env.GPUFORGE_GPU ? { gpus: namesIn(env.GPUFORGE_GPU) } : {}),
     ...(env.GPUFORGE_DRIVER ? { driver: env.GPUFORGE_DRIVER } : {}),
     ...(env.GPUFORGE_OS ? { platform: oneOf(env.GPUFORGE_OS, ['linux', 'windows', 'macos'], 'GPUFORGE_OS') } : {}),
     ...(env.GPUFORGE_ARCH ? { arch: oneOf(env.GPUFORGE_ARCH, ['x64', 'arm64'], 'GPUFORGE_ARCH') } : {}),
@@ -49,4 +50,5 @@ export function describeOverride(override: Override): readonly string[] {
   ];
 }
 
+export { namesIn } from './name-wrap.ts';
 export { gpuFromText } from './names.ts';

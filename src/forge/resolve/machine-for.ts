@@ -5,7 +5,7 @@
 
 import { ArgumentError } from '../../errors.ts';
 import { detect } from '../detect/detect.ts';
-import type { Override } from '../detect/override.ts';
+import { namesIn, type Override } from '../detect/override.ts';
 import { type Arch, type Machine, missing, type Platform } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { instanceOf, instances } from './instances.ts';
@@ -62,10 +62,7 @@ export function overrideOf(flags: MachineFlags): Override {
   const instance = flags.forInstance === undefined ? undefined : instanceOf(flags.forInstance);
   const cards = instance ? Array.from({ length: instance.count }, () => instance.gpu) : [];
   const named = [...(flags.for ?? []), ...(flags.gpu ?? [])];
-  const gpus = [...cards, ...named]
-    .flatMap((text) => text.split(/,(?! ?inc\b)/i))
-    .map((text) => text.trim())
-    .filter((text) => text !== '');
+  const gpus = [...cards, ...named.flatMap(namesIn)];
   // An empty name comes from an empty variable of a script: this machine instead would be a guess.
   if (named.length > 0 && gpus.length === 0) {
     throw new ArgumentError({

@@ -77,9 +77,11 @@ const intelFamilies: readonly NameFamily[] = [
   [/\b(?:dg2|acm-g1[012]|ats-m(?:1[57]0)?|alchemist)\b/i, { family: 'alchemist' }],
   [/\b(?:battlemage|bmg-g[23]1)\b/i, { family: 'battlemage' }],
   [/\b(?:ponte ?vecchio|pvc)\b/i, { family: 'ponte-vecchio' }],
-  [/\bcore i[3579][- ]?1[1-4]\d{2,3}(?:g[1-7]|[hkpsute]x?s?)?\b/i, { family: 'xe-lp' }],
+  [/\b(?:core )?i[3579][- ]?1[1-4]\d{2,3}(?:g[1-7]|[hkpsute]x?s?)?\b/i, { family: 'xe-lp' }],
+  [/\bn(?:50|95|97|100|150|200|250|300|305|350|355)$/i, { family: 'xe-lp' }],
+  [/\biris xe\b/i, { family: 'xe-lp' }],
   [/\b(?:tiger|rocket|alder|raptor|twin) ?lake(?:-\w+)?\b|\bdg1\b/i, { family: 'xe-lp' }],
-  [/\bcore i[3579][- ]?(?:[2-9]|10)\d{3}(?:g[1-7]|[hkmqstuycre][qmkuc]?)?\b/i, { family: 'gen' }],
+  [/\b(?:core )?i[3579][- ]?(?:[2-9]\d{3}|10\d{2,3})(?:g[1-7]|[hkmqstuycre][qmkuc]?)?\b/i, { family: 'gen' }],
   [/\b(?:sandy|ivy) ?bridge\b|\bhaswell\b|\bbroadwell\b|\bcherryview\b/i, { family: 'gen' }],
   [
     /\b(?:sky|kaby|coffee|comet|whiskey|amber|cannon|ice|gemini|apollo|jasper|elkhart) ?lake(?:-\w+)?\b/i,
@@ -97,7 +99,10 @@ export const nameSeries: readonly NameFamily[] = [
   [/\brtx (?:50|5000) series\b|\brtx 50xx\b/i, { cc: '12.0' }],
 ];
 
-export const nameFamilies: readonly NameFamily[] = [...amdFamilies, ...intelFamilies];
+/** PCI ids of Skylake, Kaby Lake, Coffee Lake, Ice Lake and Comet Lake: blocks that hold their GPUs alone. */
+const genIds: NameFamily = [/^8086:(?:19[0-3]|59[0-3]|3e[9a]|8a5|9b[ac])[\da-f]$/i, { family: 'gen' }];
+
+export const nameFamilies: readonly NameFamily[] = [...amdFamilies, ...intelFamilies, genIds];
 
 /** Other names of an architecture of the tables. */
 export const architectureAliases: Readonly<Record<string, string>> = {
