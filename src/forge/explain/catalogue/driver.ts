@@ -118,7 +118,7 @@ export const driverClasses: readonly ErrorClass[] = [
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
       ),
-      phrase(/\bcould not insert (?:module )?'?(?:\S*\/)?nvidia\S*?'?: (?!Key)/i),
+      phrase(/\b(?:could not insert|error inserting) (?:module )?'?(?:\S*\/)?nvidia\S*?'?(?: \([^)\n]*\))?: (?!Key)/i),
     ],
     explains: ['no-devices', 'driver-missing', 'tf-no-gpu', 'cuda-unknown'],
     holds: (facts) => (facts.nvidia ? true : undefined),
