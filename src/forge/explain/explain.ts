@@ -211,14 +211,9 @@ function match(
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     const base = BASE[kind] - rank * RANK;
-    if (!best || base > best.score)
-      best = {
-        score: base,
-        offset,
-        groups,
-        family: family === true,
-        ground: family ? 'family' : named ? 'code' : kind,
-      };
+    const ground = family ? 'family' : named ? 'code' : kind;
+    if (!best || base > best.score) best = { score: base, offset, groups, family: family === true, ground };
+    else if (named && base === best.score) best = { ...best, ground };
     return true;
   };
   for (const pattern of entry.patterns) {

@@ -25,7 +25,10 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
       capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]*)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
-      phrase(/ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i),
+      capture(/unsupported CUDA gpu architecture: (?<sm>sm_\w+)/i),
+      phrase(
+        /SM version specified by \.target is higher than default|ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i,
+      ),
     ],
     cause: ({ got }) => {
       const name = got.sm ?? (got.cc ? `compute_${got.cc}` : 'this architecture');

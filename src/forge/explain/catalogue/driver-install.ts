@@ -72,6 +72,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
+      capture(/(?:^|\/)nvidia(?:-(?:drm|uvm|modeset|peermem))?\/\S+\.[ch]:\d+:\d+: (?:fatal )?error: (?<what>[^\n]+)/m),
       phrase(/does not match the compiler used to build (?:your|the) (?:running )?kernel/i),
       phrase(/\bCC version check failed|kernel was (?:built|compiled) with [^\n]{0,60}but the current compiler/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
@@ -176,7 +177,8 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(
         /(?:loading|Loading) of (?:unsigned module|module with unavailable key) is rejected|Lockdown: \w+: unsigned module loading is restricted/i,
       ),
-      phrase(/Required key not available/i),
+      phrase(/Required key not available|PKCS#7 signature not signed with a trusted key/i),
+      phrase(/kernel module failed to load\.? +Secure boot is enabled/i),
     ],
     explains: ['smi-no-comm', 'dkms-build'],
     cause: () => 'The kernel module is not signed with a key that this machine trusts.',

@@ -147,7 +147,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /\bAER: [^\n]*\b(?:Uncorrect\w+|Fatal)\b[^\n]*/i,
         /nvidia|amdgpu|radeon|\bGPU\b|\bVGA\b|\b3D controller/i,
       ),
-      phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
+      phrase(/GPU (?:is lost|requires (?:restart|reset))\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
       phrase(

@@ -11,9 +11,10 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A call of ROCm failed',
     patterns: [
-      symptom(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+|hipSuccess \((?<number>\d+) vs\.? 0\)/),
+      named(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+|hipSuccess \((?<number>\d+) vs\.? 0\)/),
       symptom(/\bHIP (?:failure|runtime error)\b[^\n]*|\bhip[A-Z]\w+(?:\([^)\n]*\))? (?:failed|returned error)\b/),
-      symptom(/\brocm_smi\w*[^\n]{0,40}(?:error|failed)|\bRSMI_STATUS_(?!SUCCESS)\w+|\bHSA_STATUS_ERROR\w*/i),
+      symptom(/\brocm_smi\w*[^\n]{0,40}(?:error|failed)/i),
+      named(/\bRSMI_STATUS_(?!SUCCESS)\w+|\bHSA_STATUS_ERROR\w*/),
     ],
     unless: /hipError_t\b/,
     cause: ({ got }) =>

@@ -14,7 +14,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'Vulkan finds no usable driver',
     patterns: [
       code(
-        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bErrorExtensionNotPresent|\bERROR_(?:EXTENSION|FEATURE|LAYER)_NOT_PRESENT/,
+        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bError(?:Extension|Feature|Layer)NotPresent|\bERROR_(?:EXTENSION|FEATURE|LAYER)_NOT_PRESENT/,
       ),
       phrase(
         /vulkan: No DRI3 support detected|Found no drivers!|Couldn't load Vulkan|(?:failed|unable) to (?:create|initialize) (?:a )?Vulkan (?:instance|device)|Cannot create Vulkan instance/i,

@@ -146,6 +146,7 @@ export const libraryClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(/depends on "(?<library>(?:cu|nv)\w+\.dll|lib(?:cu|nv)\w+\.so[.\d]*)" which is missing/i),
       phrase(/nvrtc: error: failed to (?:load builtins|open (?:lib)?nvrtc-builtins\S*)/i),
       capture(/(?:Unable to load|Could not find) (?<library>cu(?:BLAS|SPARSE|SOLVER|FFT|PTI|DART))\b/i),
       capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
@@ -282,6 +283,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
       ),
+      phrase(/This ORT build has \[[^\]\n]*\] enabled\b/),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
@@ -351,6 +353,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
       ),
       phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
+      capture(/\bError (?<why>[\w -]+) at line \d+ in file \S*(?:\bops\.cu|pythonInterface\.\w+)/),
       phrase(/Found duplicate \[?'?libcudart\.so|We select the PyTorch default libcudart/i),
       capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
       phrase(
