@@ -70,6 +70,32 @@ const NUMBERS: Readonly<Record<number, readonly string[]>> = {
   999: ['UNKNOWN'],
 };
 
+/** What CUDA says of an error, where no class has the sentence among its own. */
+const SENTENCES: readonly (readonly [number, string])[] = [
+  [13, 'invalid device symbol'],
+  [36, 'API call is not supported in the installed CUDA driver'],
+  [205, 'mapping of buffer object failed'],
+  [206, 'unmapping of buffer object failed'],
+  [208, 'resource already mapped'],
+  [215, 'limit is not supported on this architecture'],
+  [301, 'file not found'],
+  [302, 'shared object symbol not found'],
+  [303, 'shared object initialization failed'],
+  [401, 'the operation cannot be performed in the present state'],
+  [704, 'peer access is already enabled'],
+  [705, 'peer access has not been enabled'],
+  [708, 'cannot set while device is active in this process'],
+  [712, 'part or all of the requested memory range is already mapped'],
+  [713, 'pointer does not correspond to a registered memory region'],
+  [718, 'invalid program counter'],
+  [720, 'too many blocks in cooperative launch'],
+  [807, 'the MPS server is not ready to accept new MPS client requests'],
+  [808, 'the hardware resources required to create MPS client have been exhausted'],
+  [809, 'the hardware resources required to support device connections have been exhausted'],
+  [905, 'dependency created on uncaptured work in another stream'],
+  [910, 'the graph update was not performed because it included changes'],
+];
+
 /** "NO_BINARY_FOR_GPU" and "NoBinaryForGpu" are one name. */
 const key = (name: string): string => name.replaceAll('_', '').toLowerCase();
 
@@ -79,10 +105,25 @@ const byName: ReadonlyMap<string, number> = new Map(
 
 const NAME = /\b(?:CUDA_ERROR_([A-Z][A-Z_]+)|cudaError([A-Z][A-Za-z]+))/g;
 
+const numberOf: ReadonlyMap<string, number> = new Map(
+  SENTENCES.map(([number, sentence]) => [sentence.toLowerCase(), number] as const),
+);
+
+/** A sentence of CUDA's, after the word that it is an error of CUDA's. */
+const SENTENCE = new RegExp(
+  String.raw`\bcuda\b[^\n]{0,40}?\b(?:error|failure)\b[^\n]{0,40}?(${SENTENCES.map(([, sentence]) => sentence).join('|')})`,
+  'gi',
+);
+
 /** Errors that the text names, with their place. */
 export function cudaNames(text: string): readonly { readonly number: number; readonly offset: number }[] {
-  return [...text.matchAll(NAME)].slice(0, 50).flatMap((match) => {
-    const number = byName.get(key(match[1] ?? match[2]!));
-    return number === undefined ? [] : [{ number, offset: match.index }];
-  });
+  const found = (re: RegExp, read: (match: RegExpExecArray) => number | undefined) =>
+    [...text.matchAll(re)].slice(0, 50).flatMap((match) => {
+      const number = read(match);
+      return number === undefined ? [] : [{ number, offset: match.index }];
+    });
+  return [
+    ...found(NAME, (match) => byName.get(key(match[1] ?? match[2]!))),
+    ...found(SENTENCE, (match) => numberOf.get(match[1]!.toLowerCase())),
+  ];
 }

@@ -22,7 +22,7 @@ import { needsOfPattern } from './needs.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
 import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
-import type { Context, ErrorClass, Explained, Explanation, Facts, Kind, Nearest } from './types.ts';
+import type { Context, ErrorClass, Explained, Explanation, Facts, Kind, Nearest, Pattern } from './types.ts';
 import { cudaNumbers, valuesIn } from './values.ts';
 
 const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase: 0.75, symptom: 0.6, weak: 0.5 };
@@ -186,7 +186,7 @@ interface Hit {
 }
 
 /** Success is no error, and these numbers have a class. */
-const named: ReadonlySet<number> = new Set([0, ...catalogue.flatMap(({ cuda }) => cuda ?? [])]);
+const owned: ReadonlySet<number> = new Set([0, ...catalogue.flatMap(({ cuda }) => cuda ?? [])]);
 
 function match(
   entry: ErrorClass,
@@ -202,8 +202,7 @@ function match(
     rank: number,
     offset: number,
     values: Readonly<Record<string, string | undefined>> = {},
-    family = false,
-    notice = false,
+    { family, notice, named }: Pick<Pattern, 'family' | 'notice' | 'named'> = {},
   ): boolean => {
     const line = lineAt(text, offset);
     if (RECORD.test(line) || entry.unless?.test(line)) return false;
@@ -212,22 +211,24 @@ function match(
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     const base = BASE[kind] - rank * RANK;
-    if (!best || base > best.score) best = { score: base, offset, groups, family, ground: family ? 'family' : kind };
+    const ground = family ? 'family' : named ? 'code' : kind;
+    if (!best || base > best.score) best = { score: base, offset, groups, family: family === true, ground };
+    else if (named && base === best.score) best = { ...best, ground };
     return true;
   };
   for (const pattern of entry.patterns) {
     if (!words.meets(needsOfPattern(pattern))) continue;
-    const { kind, re, along, rank = 0, family = false, notice = false } = pattern;
+    const { kind, re, along, rank = 0 } = pattern;
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
-    if (!hit || take(kind, rank, hit.index, hit.groups, family, notice)) continue;
+    if (!hit || take(kind, rank, hit.index, hit.groups, pattern)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(kind, rank, again.index, again.groups, family, notice)) break;
+      if (take(kind, rank, again.index, again.groups, pattern)) break;
   }
   for (const { number, offset } of numbers)
-    if (entry.cuda?.includes(number) || (entry.cudaOther && !named.has(number)))
-      take(entry.cudaOther ? 'symptom' : 'code', 0, offset, { cudaError: String(number) });
+    if (entry.cuda?.includes(number) || (entry.cudaOther && !owned.has(number)))
+      take(entry.cudaOther ? 'symptom' : 'code', 0, offset, { cudaError: String(number) }, { named: true });
   return best && { ...best, score: best.score + Math.min(3, further) * FURTHER };
 }
 

@@ -34,6 +34,11 @@ export const RECORD = anyOf(
   /: +\(not found\)$/,
   /: no version information available \(required by/,
   /\[installed(?:,[\w/ ]+)?\]$/,
+  // What went well, what was changed, and a plan that another one takes the place of.
+  /^\s*(?:PASSED|ok \d+)\b|\b[Tt]est passed\b/,
+  /^\s*[-*•] (?:\[\w+\] ?)?(?:[Ff]ix(?:e[sd])?|[Aa]dd(?:s|ed)?|[Rr]emoved?|[Uu]pdated?|[Ii]mproved?|[Ss]upport|[Rr]esolved?)\b(?!.*:$)/,
+  /^\s*[-*•] \[(?:[Bb]ug[Ff]ix|[Ff]eature|[Cc]hore|[Dd]oc|[Cc][Ii])\]/,
+  /\bPlan failed with an? \w+Exception/,
   /^(?:ii|un|rc|iU) {2,}\S/,
   /^\s*cl(?:Get|Create)\w+\(NULL, /,
   /^\s*[Cc]hecking (?!.*\berror:)(?:for |whether )?\S+?\.\.\./,

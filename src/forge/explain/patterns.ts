@@ -12,3 +12,5 @@ export const capture = of('capture');
 export const phrase = of('phrase');
 export const symptom = of('symptom');
 export const weak = of('weak');
+/** A symptom that a library names: its class is beyond doubt, its reason is not told. */
+export const named = (re: RegExp): Pattern => ({ ...symptom(re), named: true });

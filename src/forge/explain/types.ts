@@ -32,6 +32,8 @@ export interface Pattern {
   readonly parts?: readonly RegExp[];
   /** A subject and a trouble, no wording of its own: nothing where any other pattern of the text tells more. */
   readonly family?: true;
+  /** The name that a library gives the error: it is that library's, whatever the words around it, even where it says no more. */
+  readonly named?: true;
   /** Counts in a line that is a notice too. */
   readonly notice?: true;
   /** Among patterns of one kind: the lower comes first. */

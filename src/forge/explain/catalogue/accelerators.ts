@@ -215,7 +215,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       phrase(/-\[__NSArray0 objectAtIndex:\]: index 0 beyond bounds for empty array/, /metal|\bmlx\b|\bMTL/i),
       capture(/(?:unknown type name|undeclared identifier|no member named) '(?<name>(?:MPS|MTL)\w+)'/),
       phrase(
-        /MPS (?:is )?not available because|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False/i,
+        /MPS (?:is )?not available because|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False|not linked with support for mps/i,
       ),
       phrase(/Could not (?:find|create)[^\n]*(?:MTLDevice|Metal device)/i),
     ],

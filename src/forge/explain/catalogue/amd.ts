@@ -73,7 +73,7 @@ export const amdClasses: readonly ErrorClass[] = [
     title: 'ROCm sees no GPU',
     patterns: [
       capture(/hsa api call failure[^\n]*?(?:Call returned (?<status>\d+|HSA_\w+)|$)/im),
-      phrase(/No HIP GPUs are available/i),
+      phrase(/No HIP GPUs are available|Could not detect ROCm GPU|No such file or directory: '\S*rocminfo'/i),
       phrase(
         /Module (?:amdgpu|amdkfd) not found|could not insert '(?:amdgpu|amdkfd)'|adding custom device "\/dev\/kfd"|\/dev\/kfd[^\n]*: no such file/i,
       ),

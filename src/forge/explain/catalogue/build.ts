@@ -25,7 +25,10 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
       capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]*)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
-      phrase(/ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i),
+      capture(/unsupported CUDA gpu architecture: (?<sm>sm_\w+)/i),
+      phrase(
+        /SM version specified by \.target is higher than default|ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i,
+      ),
     ],
     cause: ({ got }) => {
       const name = got.sm ?? (got.cc ? `compute_${got.cc}` : 'this architecture');
@@ -72,7 +75,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'The assembler ptxas is not found',
     patterns: [
       capture(
-        /`?ptxas`? was searched in|Cannot find (?:a working )?ptxas|Couldn't (?:invoke|get) ptxas|ptxas(?:\.exe)?['"]?[^\n]{0,30}(?:not found|No such file)/i,
+        /`?ptxas`? was searched in|Cannot find (?:a working )?ptxas|Couldn't (?:invoke|get) ptxas|ptxas(?:\.exe)?['"]?[^\n]{0,30}(?:not found|No such file)|No such file or directory: ['"]\S*\bptxas\b/i,
       ),
     ],
     cause: () => 'Triton or XLA assembles kernels with ptxas, a part of the CUDA toolkit that it did not find.',
@@ -139,7 +142,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A source build needs the CUDA toolkit',
     patterns: [
-      code(/Could NOT find CUDA(?:Toolkit)?\b/),
+      code(/C(?:ould NOT|ould not) find CUDA(?:Toolkit\b|\b(?! [a-z]))/),
       phrase(/CMake (?:does not|cannot|could not) find (?:the )?CUDA (?:SDK|toolkit|compiler)/i),
       phrase(
         /CUDA_HOME (?:environment variable is not set|does not exist)|CUDA_HOME does not exist, unable to compile/i,
@@ -320,7 +323,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'CMake finds no GPU to build for',
     patterns: [
       phrase(
-        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|CMAKE_CUDA_ARCHITECTURES must be|CMAKE_CUDA_ARCHITECTURES:?\s+[\d\w;, -]{1,40}\s+do not all work with this compiler|Unsupported gpu architecture 'compute_(?!\d)/i,
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find (?:CUDA architecture|valid GPU for '-arch=native')|CMAKE_CUDA_ARCHITECTURES must be|CMAKE_CUDA_ARCHITECTURES:?\s+[\d\w;, -]{1,40}\s+do not all work with this compiler|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
       phrase(/\bUnknown compute capability\b/i),
       capture(/_get_cuda_arch_flags[\s\S]{0,160}?IndexError: list index out of range/),

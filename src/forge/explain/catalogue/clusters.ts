@@ -14,7 +14,7 @@ export const clusterClasses: readonly ErrorClass[] = [
       phrase(/configured to autodetect (?<library>\w+) functionality, but/i),
       phrase(/config-only GPU due to lack of File|autodetected GPUs are being ignored/i),
       capture(/gres\/(?<resource>\w+) count (?:reported lower|too low|repor\b)[^\n]*/i),
-      capture(/\bgres\.conf\b[^\n]*(?:duplicate|can't stat|No such file|invalid|fatal|error)[^\n]*/i),
+      capture(/\bgres\.conf\b[^\n]*(?:duplicate|\/dev\/|can't stat|No such file|invalid|fatal|error)[^\n]*/i),
       capture(/can't stat gres\.conf file (?<device>\S+)/i),
       symptom(/\b(?:slurm\w*|srun|sbatch|salloc): (?:error|fatal): [^\n]*\b(?:gres|gpus?|nvml|rsmi|tres)\b[^\n]*/i),
       phrase(/Requested node configuration is not available/, /\bgres\b|\bgpus?\b/i),

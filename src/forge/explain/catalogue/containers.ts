@@ -49,7 +49,7 @@ export const containerClasses: readonly ErrorClass[] = [
       capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
       phrase(/(?:unknown or invalid runtime name|Unknown runtime specified):? nvidia/i),
       phrase(
-        /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: (?:no such file|not found)/i,
+        /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: [^\n]{0,60}(?:no such file|not found)/i,
       ),
       phrase(/The NVIDIA Driver was not detected\. +GPU functionality will not be available/i),
       phrase(/NVIDIA Container Runtime Hook directly[^\n]*is not supported/i),

@@ -1,6 +1,6 @@
 // Faults of CUDA calls and kernels: what a kernel did, how it was launched, what a call refused.
 
-import { capture, phrase, symptom } from '../patterns.ts';
+import { capture, named, phrase, symptom } from '../patterns.ts';
 import { reinstall, run, say } from '../steps.ts';
 import type { Context, ErrorClass, RepairStep } from '../types.ts';
 import { OTHER_GPU } from './cuda.ts';
@@ -118,7 +118,7 @@ export const kernelClasses: readonly ErrorClass[] = [
         /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|named symbol not found)/i,
       ),
     ],
-    cuda: [1, 12, 21, 201, 300, 400, 500, 709],
+    cuda: [1, 12, 13, 21, 201, 300, 400, 500, 709],
     cause: () => 'A call got a handle, a size or a kernel that does not belong to this device or this context.',
     fix: (context) => [
       BLOCKING,
@@ -151,7 +151,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A kernel ran longer than the display allows',
     patterns: [
-      phrase(/kIOGPUCommandBufferCallbackErrorTimeout|Caused GPU Timeout Error/),
+      phrase(/kIOGPUCommandBufferCallbackError(?:Timeout|ImpactingInteractivity)|Caused GPU Timeout Error/),
       phrase(/the launch timed out and was terminated/i),
     ],
     cuda: [702],
@@ -176,8 +176,9 @@ export const kernelClasses: readonly ErrorClass[] = [
       symptom(
         /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[A-Za-z][^\n]{3,120})/,
       ),
-      symptom(
-        /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError|OPTIX_ERROR_[A-Z_]+)\b[^\n]{0,120}/,
+      symptom(/\b(?:CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError)\b[^\n]{0,120}/),
+      named(
+        /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|(?:OPTIX|NVRTC|NVJITLINK)_ERROR_(?!BUILTIN|COMPILATION)[A-Z_]+)\b[^\n]{0,120}/,
       ),
       symptom(/\bggml_cuda_\w+: \w+ failed\b/),
       symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
@@ -196,7 +197,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
       phrase(
-        /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|Cannot prepare for replay during capturing/i,
+        /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|operation failed due to a previous error during capture|Cannot prepare for replay during capturing/i,
       ),
     ],
     cuda: [900, 901, 902, 903, 904, 905, 906, 907, 908, 910],

@@ -145,7 +145,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA gives an unknown error',
     patterns: [
-      phrase(/CUDA unknown error/i),
+      phrase(/CUDA unknown error|\bcu[A-Z]\w+: [Uu]nknown (?:CUDA )?error/i),
       code(/\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
     ],

@@ -28,7 +28,7 @@ const build = ({ vendor }: Context): readonly RepairStep[] => [
 const PACKAGE = String.raw`(?:lib|kmod-|akmod-|xorg-x11-drv-|dkms-|primus-)?(?:nvidia|cuda|amdgpu|rocm|rock-dkms|roc(?:blas|r|minfo|tracer)|hsa-|hsakmt|hip(?:-(?:runtime|dev|base|samples|rocclr)|blas|fft|rand|solver|sparse)|miopen-|rccl|intel-(?:opencl|level-zero|igc|gpu|i915|compute)|ze-intel|ze1)[\w.:-]*`;
 
 /** A sentence about such a package. */
-const named = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAll('PACKAGE', PACKAGE), 'i');
+const ofPackage = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAll('PACKAGE', PACKAGE), 'i');
 
 export const driverInstallClasses: readonly ErrorClass[] = [
   {
@@ -72,6 +72,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
+      capture(/(?:^|\/)nvidia(?:-(?:drm|uvm|modeset|peermem))?\/\S+\.[ch]:\d+:\d+: (?:fatal )?error: (?<what>[^\n]+)/m),
       phrase(/does not match the compiler used to build (?:your|the) (?:running )?kernel/i),
       phrase(/\bCC version check failed|kernel was (?:built|compiled) with [^\n]{0,60}but the current compiler/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
@@ -127,27 +128,30 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     title: 'The driver packages do not fit together',
     patterns: [
       capture(
-        named(
+        ofPackage(
           /\b(?<package>(?:linux-modules-)?PACKAGE) ?: Depends: [^\n]*\bbut [^\n]*(?:is to be installed|is not (?:going to be )?install\w+)/,
         ),
       ),
-      code(named(/needed by the to be installed (?<other>PACKAGE)/)),
-      capture(named(/(?<package>PACKAGE) :? ?Depends:/)),
-      capture(named(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
-      capture(named(/Unable to locate package (?<package>PACKAGE)/)),
-      capture(named(/held broken packages[^\n]*(?<package>PACKAGE)/)),
-      capture(named(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
-      capture(named(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
+      code(ofPackage(/needed by the to be installed (?<other>PACKAGE)/)),
+      capture(ofPackage(/(?<package>PACKAGE) :? ?Depends:/)),
+      capture(ofPackage(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
+      capture(ofPackage(/Unable to locate package (?<package>PACKAGE)/)),
+      capture(ofPackage(/held broken packages[^\n]*(?<package>PACKAGE)/)),
+      capture(ofPackage(/encountered while processing:\s*\n(?:[^\n]*\n){0,6}?[^\n]*?\b(?<package>(?:lib)?PACKAGE)/)),
+      capture(ofPackage(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
+      capture(ofPackage(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
       code(
         /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
       ),
-      capture(named(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
+      capture(ofPackage(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
       capture(
-        named(/conflicts between attempted installs of \S*?(?<package>PACKAGE)|breaks dependency '(?<other>PACKAGE)/),
+        ofPackage(
+          /conflicts between attempted installs of \S*?(?<package>PACKAGE)|breaks dependency '(?<other>PACKAGE)/,
+        ),
       ),
-      capture(named(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
+      capture(ofPackage(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
       capture(
-        named(
+        ofPackage(
           /package (?<package>PACKAGE) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?:the to be installed )?(?<other>PACKAGE)/,
         ),
       ),
@@ -173,7 +177,8 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(
         /(?:loading|Loading) of (?:unsigned module|module with unavailable key) is rejected|Lockdown: \w+: unsigned module loading is restricted/i,
       ),
-      phrase(/Required key not available/i),
+      phrase(/Required key not available|PKCS#7 signature not signed with a trusted key/i),
+      phrase(/kernel module failed to load\.? +Secure boot is enabled/i),
     ],
     explains: ['smi-no-comm', 'dkms-build'],
     cause: () => 'The kernel module is not signed with a key that this machine trusts.',

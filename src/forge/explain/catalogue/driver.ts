@@ -118,7 +118,7 @@ export const driverClasses: readonly ErrorClass[] = [
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
       ),
-      phrase(/\bcould not insert (?:module )?'?(?:\S*\/)?nvidia\S*?'?: (?!Key)/i),
+      phrase(/\b(?:could not insert|error inserting) (?:module )?'?(?:\S*\/)?nvidia\S*?'?(?: \([^)\n]*\))?: (?!Key)/i),
     ],
     explains: ['no-devices', 'driver-missing', 'tf-no-gpu', 'cuda-unknown'],
     holds: (facts) => (facts.nvidia ? true : undefined),
@@ -147,7 +147,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /\bAER: [^\n]*\b(?:Uncorrect\w+|Fatal)\b[^\n]*/i,
         /nvidia|amdgpu|radeon|\bGPU\b|\bVGA\b|\b3D controller/i,
       ),
-      phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
+      phrase(/GPU (?:is lost|requires (?:restart|reset))\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
       phrase(

@@ -264,7 +264,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(/No module named '?(?<package>[\w.]*(?:_gpu|_cuda|gpu_|cuda_)\w*)'?/),
       capture(/cannot import name '(?<name>\w*(?:_gpu|_cuda|gpu_|cuda_)\w*)' from '(?<package>\w+)/),
       capture(
-        /module '(?<package>(?!torch|tensorflow|jax)\w+)[\w.]*' has no attribute '(?<name>\w*(?:Gpu[A-Z]|Cuda[A-Z]|_cuda|_gpu)\w*)'/,
+        /module '(?<package>(?!torch|tensorflow|jax)\w+)(?:\.(?:_\w+|\w*(?:cuda|gpu)\w*))*' has no attribute '(?<name>\w*(?:Gpu[A-Z]|Cuda[A-Z]|_cuda|_gpu)\w*)'/,
       ),
     ],
     cause: ({ got }) =>

@@ -1,6 +1,6 @@
 // The sure part: who failed, where a message does not tell why. Classes with a cause of their own come before these.
 
-import { phrase, symptom } from '../patterns.ts';
+import { named, phrase, symptom } from '../patterns.ts';
 import { asRoot, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { DRIVER, LLAMA, MPS, ROCM_MATRIX, TENSORFLOW } from './links.ts';
@@ -11,9 +11,10 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A call of ROCm failed',
     patterns: [
-      symptom(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+|hipSuccess \((?<number>\d+) vs\.? 0\)/),
+      named(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+|hipSuccess \((?<number>\d+) vs\.? 0\)/),
       symptom(/\bHIP (?:failure|runtime error)\b[^\n]*|\bhip[A-Z]\w+(?:\([^)\n]*\))? (?:failed|returned error)\b/),
-      symptom(/\brocm_smi\w*[^\n]{0,40}(?:error|failed)|\bRSMI_STATUS_(?!SUCCESS)\w+|\bHSA_STATUS_ERROR\w*/i),
+      symptom(/\brocm_smi\w*[^\n]{0,40}(?:error|failed)/i),
+      named(/\bRSMI_STATUS_(?!SUCCESS)\w+|\bHSA_STATUS_ERROR\w*/),
     ],
     unless: /hipError_t\b/,
     cause: ({ got }) =>
@@ -53,6 +54,7 @@ export const failureClasses: readonly ErrorClass[] = [
         /ggml_metal(?:_device|_library)?_init: error|ggml_metal: error|failed to initialize (?:the )?Metal (?:backend|library)/i,
       ),
       symptom(/\[metal::\w+\] [^\n]*\b(?:Unable|failed|error)\b|@IOGPU\w+\.cpp:\d+/i),
+      named(/\bkIOGPUCommandBufferCallbackError[A-Z]\w+/),
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
       symptom(
@@ -101,8 +103,9 @@ export const failureClasses: readonly ErrorClass[] = [
     title: 'A call of Vulkan failed',
     patterns: [
       symptom(/\bVK::Exception\b|\bvk::\w*Error\b/),
+      named(/\bVK_ERROR_(?!OUT_OF_DATE)[A-Z_]+/),
       symptom(
-        /\bVK_ERROR_[A-Z_]+|\bvk[A-Z]\w+(?:\(\))?[^\n]{0,12}(?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)|\bwgpu_hal::vulkan[^\n]*(?:fail|error)/i,
+        /\bvk[A-Z]\w+(?:\(\))?[^\n]{0,12}(?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)|\bwgpu_hal::vulkan[^\n]*(?:fail|error)/i,
       ),
       symptom(/\bVUID-[\w-]+|\bVulkan validation (?:error|layer)[^\n]*error/i),
     ],
@@ -128,7 +131,7 @@ export const failureClasses: readonly ErrorClass[] = [
       ),
       symptom(/^InternalError: Failed to create session/m),
     ],
-    unless: /Unable to register cu|factory for plugin cu/i,
+    unless: /Unable to register cu|factory for plugin cu|InvalidArgumentError|logits and labels/i,
     cause: () =>
       'TensorFlow stopped inside an operation on the GPU; the lines around it name the library or the kernel.',
     fix: (context) => [
@@ -153,7 +156,7 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(
         /^(?:[^\n]{0,40} )?\[ERROR\] +(?:stable-diffusion|model|ggml_extend|main|util|vae|upscaler)\.[ch]pp:\d+ +- [^\n]*/m,
       ),
-      symptom(/\bFailed to load model from file: |error loading model: (?<why>[^\n]+)/i),
+      symptom(/\bFailed to load model from file: |\berror loading model: (?<why>[^\n]+)/),
     ],
     cause: ({ got }) =>
       `The model did not load${got.why ? `: ${got.why.trim()}` : ''}. The lines before it tell whether the file, its kind or memory is to blame.`,

@@ -126,7 +126,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       capture(/Input type \((?<first>[\w.]+)\) and (?:weight|bias) type \((?<second>[\w.]+)\) should be the same/i),
       phrase(/\b(?:arguments|tensors?|inputs?|operands|parameters)\b[^\n]{0,40}\bon different (?:GPUs|devices)\b/i),
-      phrase(/Placeholder storage/i),
+      phrase(/Placeholder storage|cannot be accessed from Triton \(cpu tensor/i),
       phrase(
         /(?:Tensor|tensors?) (?:for argument|on device)[^\n]{0,60}(?:is on (?:CPU|cpu)|expected device|different devices?)|slow_conv2d_forward_mps: input/i,
       ),
@@ -213,7 +213,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Cannot dlopen some GPU libraries/i),
       phrase(/Skipping registering GPU devices/i),
       capture(/Num GPUs Available: +0\b/i),
-      symptom(/list_(?:physical|logical)_devices\([^\n]*\n(?:[^\n]*\n){0,2}[^\n]{0,20}\[\] *$/m),
+      symptom(
+        /list_(?:physical|logical|local)_devices\([^\n]*\n(?:[^\n]*\n){0,2}[^\n]{0,20}\[(?:'\/?(?:device:)?cpu:0')?\] *$/im,
+      ),
       phrase(
         /Cannot assign a device for operation [^\n]*\/device:GPU|Could not satisfy (?:explicit )?device specification '[^'\n]*GPU/i,
       ),
@@ -356,7 +358,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program crashed in compiled code',
     patterns: [
-      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
+      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code:? -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
       symptom(
         /(?:Faulting|Error|Fault) module (?:name|path): ?[^\n]*?(?<status>\b(?:nv|amd|ati|ig[cdx]|intel\w*|opencl|vulkan|d3d|dxgi|torch|c10|cu(?:da|dnn|blas)|ggml|llama|onnxruntime|directml|tensorrt)\w*\.(?:dll|sys))/i,

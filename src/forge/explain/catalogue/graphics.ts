@@ -14,7 +14,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'Vulkan finds no usable driver',
     patterns: [
       code(
-        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bErrorExtensionNotPresent|\bERROR_(?:EXTENSION|FEATURE|LAYER)_NOT_PRESENT/,
+        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bError(?:Extension|Feature|Layer)NotPresent|\bERROR_(?:EXTENSION|FEATURE|LAYER)_NOT_PRESENT/,
       ),
       phrase(
         /vulkan: No DRI3 support detected|Found no drivers!|Couldn't load Vulkan|(?:failed|unable) to (?:create|initialize) (?:a )?Vulkan (?:instance|device)|Cannot create Vulkan instance/i,
@@ -93,11 +93,12 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
       ),
       code(
-        /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG|RESET)|\b(?:ERROR_)?DEVICE_LOST\b/,
+        /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_(?:DEVICE_(?:REMOVED|HUNG|RESET)|DRIVER_INTERNAL_ERROR)|\b(?:ERROR_)?DEVICE_LOST\b/,
       ),
       phrase(
         /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
       ),
+      phrase(/\b(?:lost|removed) (?:the )?(?:GPU |graphics |logical )?device\b/i, /\bGPU\b|vulkan|\bd3d\d|graphics/i),
       phrase(/\bCONTEXT_LOST_WEBGL\b|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b887[aA]00(?:05|06|07|20)\b/),
@@ -164,7 +165,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       capture(/Unable to find a GPU! Make sure you have installed/i),
       phrase(/panicked at [^\n]*Unable to find a GPU|a suitable graphics adapter or device could not be found/i),
       phrase(
-        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
+        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter\b|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
       ),
       phrase(
         /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,

@@ -102,6 +102,7 @@ export const kindClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/PLATFORM_NOT_FOUND_KHR|CL_DEVICE_NOT_FOUND|\bDEVICE_NOT_FOUND\b/),
       phrase(/^\s*Number of platforms:? +0\s*$/m),
+      phrase(/\bNo devices found\/left\b|OpenCL runtime\b[^\n]{0,30}\bis (?:currently )?broken/i),
       capture(
         /(?:OpenCL|clGetPlatformIDs|clGetDeviceIDs)[^\n]{0,40}(?:-1001|-1\b|no (?:platforms?|devices?)|not found)/i,
       ),

@@ -69,7 +69,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /no valid (?:\w+ )?algorithms? (?:is |are )?available|(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
       ),
       symptom(/cuDNN error:/i),
-      phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:Backward|Forward)[\w ]* launch failure/i),
+      phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:\w+ )*launch failure/i),
       phrase(
         /None of the algorithms provided by cuDNN|(?:did not|could not|unable to) find a (?:working|valid|suitable) (?:cudnn|convolution) \w+/i,
       ),
@@ -113,8 +113,10 @@ export const libraryClasses: readonly ErrorClass[] = [
     patterns: [
       code(/CUBLAS_STATUS_(?!SUCCESS|NOT_INITIALIZED|ALLOC_FAILED|ARCH_MISMATCH)[A-Z]\w+/),
       code(
-        /CU(?:SOLVER|SPARSE|FFT|RAND)_(?:STATUS_)?(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED|ALLOC_FAILED|INVALID_VALUE|INVALID_SIZE|EXEC_FAILED|SETUP_FAILED|ARCH_MISMATCH|NOT_SUPPORTED|INITIALIZATION_FAILED)/,
+        /\b(?:CU(?:SOLVER|SPARSE(?:LT)?|RAND|TENSOR|DSS)|NVJPEG|HIP(?:SOLVER|SPARSE|RAND))_STATUS_(?!SUCCESS)[A-Z]\w+/,
       ),
+      code(/\b(?:CU|HIP)FFT_(?:\w+_(?:ERROR|FAILED)|INVALID_\w+|NOT_\w+|NO_\w+|UNALIGNED_DATA|INCOMPLETE_\w+)\b/),
+      code(/\bNPP_\w+_ERROR\b/),
       symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
       phrase(
         /\bcu(?:blas|solver|fft|sparse|rand)(?:Lt)?\b[^\n]{0,20}(?:internal )?error\b|Failure to initialize cublas/i,
@@ -144,6 +146,7 @@ export const libraryClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(/depends on "(?<library>(?:cu|nv)\w+\.dll|lib(?:cu|nv)\w+\.so[.\d]*)" which is missing/i),
       phrase(/nvrtc: error: failed to (?:load builtins|open (?:lib)?nvrtc-builtins\S*)/i),
       capture(/(?:Unable to load|Could not find) (?<library>cu(?:BLAS|SPARSE|SOLVER|FFT|PTI|DART))\b/i),
       capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
@@ -280,6 +283,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
       ),
+      phrase(/This ORT build has \[[^\]\n]*\] enabled\b/),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
@@ -349,6 +353,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
       ),
       phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
+      capture(/\bError (?<why>[\w -]+) at line \d+ in file \S*(?:\bops\.cu|pythonInterface\.\w+)/),
       phrase(/Found duplicate \[?'?libcudart\.so|We select the PyTorch default libcudart/i),
       capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
       phrase(

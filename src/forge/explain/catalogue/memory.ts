@@ -120,7 +120,7 @@ export const memoryClasses: readonly ErrorClass[] = [
     title: 'vLLM has too little GPU memory for its cache',
     patterns: [
       phrase(/not enough memory[^\n]{0,40}--mem-fraction-static/i),
-      phrase(/No available memory for the cache blocks/i),
+      phrase(/No available memory for the cache blocks|cannot (?:currently )?support max_model_len=\d+/i),
       capture(
         /Free memory on device[^\n]*(?<free>[\d.]+)\/(?<total>[\d.]+) GiB[^\n]*less than desired GPU memory utilization/i,
       ),
@@ -185,7 +185,9 @@ export const memoryClasses: readonly ErrorClass[] = [
         /DefaultCPUAllocator: (?:not enough memory|can't allocate memory)(?:: you tried to allocate (?<bytes>\d+) bytes)?/i,
       ),
       phrase(/Detected \d+ oom[-_]kill event|killed by the cgroup out-of-memory handler/i),
-      capture(/Out of memory: Killed process (?<pid>\d+) \((?<process>[^)]+)\)|oom-kill:[^\n]*task=(?<task>[\w.-]+)/i),
+      capture(
+        /\bKilled process (?<pid>\d+) \((?<process>[^)]+)\)(?:,|:| total-vm)|\bnode was low on resource: memory|oom-kill:[^\n]*task=(?<task>[\w.-]+)/i,
+      ),
       capture(
         /requires more system memory \((?<need>[\d.]+ ?[KMGT]i?B)\) than is available \((?<free>[\d.]+ ?[KMGT]i?B)\)/i,
       ),

@@ -19,7 +19,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       phrase(/watchdog thread terminated with exception|Some NCCL operations have failed or timed out/i),
       capture(
         /Timed out (?:after \d+ ?\w+ )?(?:waiting (?:\d+ ?ms )?for (?:clients|rank|recv|send)|initializing process group)|wait timeout after \d+ms/i,
-        /torch|rank|store|process group|ms for (?:send|recv) operation/i,
+        /torch|rank|store|process group|ms for (?:send|recv) operation|\bclients joined\b/i,
       ),
       phrase(
         /(?:RuntimeError|Dist\w+Error|c10d|store|rank)\b[^\n]{0,40}\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout|nccl\w*\.cc[^\n]*may be stuck|waiting for all participants to/i,
@@ -109,6 +109,9 @@ export const ncclClasses: readonly ErrorClass[] = [
         /(?:c10d|TCPStore|torch|DistNetworkError|MASTER_PORT|NCCL|rank|master_port)[^\n]*(?:EADDRINUSE|address already in use)|(?:EADDRINUSE|address already in use)[^\n]*(?:c10d|TCPStore|torch|NCCL|port: ?(?<number>\d+))/i,
       ),
       phrase(/^RuntimeError: Address already in use/m),
+      phrase(
+        /\b(?:torch[./]distributed|torchrun|deepspeed|MASTER_PORT)\b[^\n]*\n(?:[^\n]*\n){0,4}[^\n]*\[Errno 98\] Address already in use/i,
+      ),
       phrase(/(?:EADDRINUSE|address already in use)[^\n]*(?:\n[^\n]*){0,3}(?:Engine ?core|vllm|sglang)/i),
     ],
     cause: ({ got }) =>

@@ -58,7 +58,7 @@ export const toolClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/\bProgram build failure\b/),
       code(
-        /\bCL_(?:BUILD_PROGRAM_FAILURE|OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
+        /\bCL_(?:(?:BUILD|COMPILE|LINK)_PROGRAM_FAILURE|UNKNOWN_ERROR|MAP_FAILURE|MISALIGNED_SUB_BUFFER_OFFSET|OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
       ),
       capture(
         /\bcl(?:Enqueue|Create|Build|Set|Finish|Wait|Get)\w+(?:\(\))?[^\n]{0,20}(?:failed|returned|error)[^\n]{0,30}?(?<number>-\d+|[A-Z][A-Z_]{4,})/,
