@@ -144,11 +144,11 @@ const lengthTexts = new WeakMap<object, Map<number, string>>();
 const mostTexts = 1000;
 
 /** A text that is there takes a fraction of the time that making and comparing a new one does. */
-function textOfArray({ constructor, length }: TypedArray): string {
-  let known = lengthTexts.get(constructor);
-  if (!known || known.size > mostTexts) lengthTexts.set(constructor, (known = new Map()));
+function textOfArray({ constructor: kind, length }: TypedArray): string {
+  let known = lengthTexts.get(kind);
+  if (!known || known.size > mostTexts) lengthTexts.set(kind, (known = new Map()));
   let text = known.get(length);
-  if (text === undefined) known.set(length, (text = `${constructor.name}[${length}]`));
+  if (text === undefined) known.set(length, (text = `${kind.name}[${length}]`));
   return text;
 }
 
