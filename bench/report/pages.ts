@@ -16,9 +16,9 @@ export interface PublishedTable {
 /** A value that somebody measured: a number with a unit of time or speed, or a factor. */
 const figure = /\d\s?(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|×)(?![A-Za-z])/;
 /** A heading of a column that says so for numbers below it. */
-const unitHead = /\b(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|median|measured)\b/i;
+const unitHead = /\b(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|median|measured)\b|×/i;
 const named =
-  /((?:compute|gpu|isolation|memory|routing|webgpu|profile|batch|field|lattice|host|copies|spans|everyday|studio|tfjs|forge|cpu)-[\w.-]+\.(?:json|txt))/g;
+    /((?:arrays|compute|gpu|isolation|memory|routing|small|tiny|webgpu|profile|batch|field|lattice|host|copies|spans|everyday|studio|tfjs|forge|cpu)-[\w.-]+\.(?:json|txt))/g;
 
 interface Section {
   readonly heading: string;
