@@ -18,7 +18,7 @@ const figure = /\d\s?(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|×)(?![A-Za-z])/;
 /** A heading of a column that says so for numbers below it. */
 const unitHead = /\b(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|median|measured)\b|×/i;
 const named =
-    /((?:arrays|compute|gpu|isolation|memory|routing|small|tiny|webgpu|profile|batch|field|lattice|host|copies|spans|everyday|studio|tfjs|forge|cpu)-[\w.-]+\.(?:json|txt))/g;
+  /((?:arrays|compute|gpu|isolation|memory|routing|small|tiny|webgpu|profile|batch|field|lattice|host|copies|spans|everyday|studio|tfjs|forge|cpu)-[\w.-]+\.(?:json|txt))/g;
 
 interface Section {
   readonly heading: string;

@@ -174,24 +174,36 @@ describe('accuracy', () => {
     const rows = Object.entries(accuracy).map(([op, { f32, f64 }]) => `| \`${op}\` | ${f32} | ${f64} |`);
     const text = `# How accurate the functions are
 
-Where a device has no accurate instruction for a function, it is computed from plain arithmetic in the kernel language
-(\`src/kernel/decompose\`): the same steps on every GPU and on the reference, so the same bits on every device that rounds each
-operation. The CPU skips steps that no element needs, and shortens some functions. There \`exp\`, \`exp2\`, \`log\`, \`log2\`, \`log10\`, \`sin\` and
-\`cos\` of f32, and \`log\` and \`cos\` of f64, still have the bits of the other devices; the rest may differ in the last bits. The
-table bounds the distance from the true value, in units in the last place of the result, over the whole range of
-arguments: subnormal numbers, large angles, overflow and underflow included. 0.5 is a correctly rounded result. Signed zeros,
-infinities and NaN follow C and NumPy. The bounds are measured, with some room, not proven: in f32 over every 17th of all
-numbers (20 million pairs for functions of two), in f64 over a million arguments each.
+\`\`\`ts
+await rt.tensor([1, 710], { dtype: 'f64' }).exp().data(); // → [2.718281828459045, Infinity]
+\`\`\`
+
+The table bounds the distance of a result from the true value, in units in the last place of the result. It holds for the
+whole range of arguments: subnormal numbers, large angles, overflow and underflow included. 0.5 is a correctly rounded
+result. Signed zeros, infinities and NaN follow C and NumPy.
+
+The bounds are measured, with some room, not proven: in f32 over every 17th of all numbers (20 million pairs for
+functions of two arguments), in f64 over a million arguments each.
 
 | function | f32 | f64 |
 |---|---|---|
 ${rows.join('\n')}
 
-\`add\`, \`sub\`, \`mul\`, \`div\`, \`sqrt\` and conversions round correctly. The remainder of \`mod\` is exact for every pair of operands.
-\`sin\`, \`cos\` and \`tan\` are reduced exactly for every finite argument, up to the largest f64. f16 and bf16 are computed in
-f32 and rounded after each operation, as NumPy does.
+\`add\`, \`sub\`, \`mul\`, \`div\`, \`sqrt\` and conversions round correctly. The remainder of \`mod\` is exact for every pair of
+operands. \`sin\`, \`cos\` and \`tan\` reduce every finite argument exactly, up to the largest f64. f16 and bf16 are computed
+in f32 and rounded after each operation, as NumPy does.
 
-The tests beside the code assert this table; run them with \`npx vitest run src/kernel/decompose\`. They also write this page.
+## The same bits on every device
+
+Where a device has no accurate instruction for a function, the kernel computes it from plain arithmetic
+(\`src/kernel/decompose\`). The steps are the same on every GPU and on the reference, so devices that round each operation
+give the same bits.
+
+The CPU skips steps that no element needs, and shortens some functions. There \`exp\`, \`exp2\`, \`log\`, \`log2\`, \`log10\`,
+\`sin\` and \`cos\` of f32, and \`log\` and \`cos\` of f64, still have the bits of the other devices; the rest may differ in the
+last bits.
+
+The tests beside the code check this table; run them with \`npx vitest run src/kernel/decompose\`. They also write this page.
 `;
     await expect(text).toMatchFileSnapshot('../../../docs/accuracy.md');
   });
