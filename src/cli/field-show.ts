@@ -1,5 +1,6 @@
 // What `gpuforge field` runs and prints.
 
+import { spreadOf } from '../base/quantiles.ts';
 import {
   type BenchmarkReport,
   createField,
@@ -135,8 +136,7 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
   const view = new LiveView(output, async (canvas) => {
     const [height, width] = edges.filter((_, a) => a !== axis) as [number, number];
     const values = await field.slice(axis, edges[axis] >> 1, channel);
-    const sorted = [...latencies].sort((a, b) => a - b);
-    const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!;
+    const spread = spreadOf(latencies);
     return pictureLines(
       {
         title: `field on ${field.device}, model ${model}, ${edges.join(' × ')} cells; slice across axis ${axis}, channel ${channel}`,
@@ -145,10 +145,9 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
         sensors: last?.sensors ?? null,
         motors: last?.motors ?? null,
         slice: { values, height, width },
-        loop:
-          ticks > 0
-            ? { hz, histogram: latencyHistogram(latencies, 1000 / hz), p50: at(0.5), p99: at(0.99), missed, ticks }
-            : null,
+        loop: spread
+          ? { hz, histogram: latencyHistogram(latencies, 1000 / hz), p50: spread.p50, p99: spread.p99, missed, ticks }
+          : null,
         bytes: field.report().memory.state,
       },
       canvas,

@@ -1,5 +1,6 @@
 // How long cycles take. A failed cycle fails the benchmark: an exception is no result, and its time is no time.
 
+import { quantile } from '../base/quantiles.ts';
 import { checked } from '../base/signatures.ts';
 import { FieldConfigError } from './errors.ts';
 import { createField, type Field } from './field.ts';
@@ -51,16 +52,15 @@ export const runBenchmark = checked(
     }
     const total = performance.now() - start;
     const sorted = [...times].sort((a, b) => a - b);
-    const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!;
     const mean = times.reduce((a, b) => a + b, 0) / cycles;
     return {
       cycles,
       total,
       mean,
-      median: at(0.5),
+      median: quantile(sorted, 0.5),
       std: Math.sqrt(times.reduce((a, b) => a + (b - mean) ** 2, 0) / cycles),
-      p95: at(0.95),
-      p99: at(0.99),
+      p95: quantile(sorted, 0.95),
+      p99: quantile(sorted, 0.99),
       min: sorted[0]!,
       max: sorted.at(-1)!,
       cyclesPerSecond: (1000 * cycles) / total,

@@ -5,6 +5,7 @@
 // as missed too: the loop never runs faster to catch up.
 
 import { layerKinds } from '../base/layer-kinds.ts';
+import { spreadOf } from '../base/quantiles.ts';
 import { checked } from '../base/signatures.ts';
 import { waited } from '../base/timer.ts';
 import { turn } from '../index.ts';
@@ -199,10 +200,8 @@ class Series {
   }
 
   figures(): LatencyFigures {
-    const sorted = [...this.#values].sort((a, b) => a - b);
-    const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
-    const mean = sorted.reduce((a, b) => a + b, 0) / Math.max(1, sorted.length);
-    return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, mean };
+    const mean = this.#values.reduce((a, b) => a + b, 0) / Math.max(1, this.#values.length);
+    return { ...(spreadOf(this.#values) ?? { p50: 0, p99: 0, max: 0 }), mean };
   }
 }
 

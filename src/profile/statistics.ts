@@ -1,5 +1,7 @@
 // Small sums over numbers.
 
+import { quantile } from '../base/quantiles.ts';
+
 /** The nearest power of two: sizes within a factor of two have comparable times. */
 export const sizeClass = (bytes: number): number => Math.round(Math.log2(bytes + 1));
 
@@ -29,8 +31,6 @@ export interface Distribution {
 export function distribution(values: ArrayLike<number>): Distribution {
   const sorted = Float64Array.from(values).sort();
   const n = sorted.length;
-  // The smallest value that at least this share of all values does not exceed.
-  const at = (share: number): number => sorted[Math.min(n - 1, Math.max(0, Math.ceil(share * n) - 1))]!;
   let total = 0;
   for (const v of sorted) total += v;
   const mean = total / n;
@@ -42,8 +42,8 @@ export function distribution(values: ArrayLike<number>): Distribution {
     mean,
     std: n < 2 ? 0 : Math.sqrt(squares / n),
     median: sortedMedian(sorted),
-    p95: at(0.95),
-    p99: at(0.99),
+    p95: quantile(sorted, 0.95),
+    p99: quantile(sorted, 0.99),
     min: sorted[0]!,
     max: sorted[n - 1]!,
   };

@@ -174,7 +174,7 @@ export interface BatchView {
   readonly meanSize: number | null;
   /** The largest batch that was allowed last. */
   readonly limit: number | null;
-  /** Over the last ten seconds; null if no batch has ended since somebody began to look. */
+  /** Over the last ten seconds; null if no batch has ended since a page was opened. */
   readonly itemsPerSecond: number | null;
   readonly operations: readonly {
     readonly operation: string;
@@ -193,7 +193,7 @@ export interface BatchView {
     readonly ms: number;
     readonly device: string | null;
   }[];
-  /** What an item took in batches of each size, since somebody began to look. */
+  /** What an item took in batches of each size, since a page was opened. */
   readonly sizes: readonly {
     readonly operation: string;
     readonly items: number;
@@ -228,7 +228,7 @@ export interface Latency {
   readonly max: number;
 }
 
-/** One field. What it did is known since somebody began to look. */
+/** One field. What it did is known since a page was opened. */
 export interface FieldView {
   readonly name: string;
   readonly device: string;

@@ -328,7 +328,7 @@ describe('a field on the page', () => {
   it('shows what is in it before anything has happened, and says what is missing', async () => {
     await go('field');
     await says(/arm.*Model fused, 16 × 16 × 16 cells with 32 channels on cpu, \d+ KiB\. \d+ cycles since it was made/);
-    await says(/No cycle has ended since somebody began to look.*No loop runs.*field\.loop/);
+    await says(/No cycle has ended since a page was opened.*No loop runs.*field\.loop/);
     await says(/Cycle \d+: from/);
     expect(await colours()).toBeGreaterThan(50);
   });

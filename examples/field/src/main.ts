@@ -112,7 +112,7 @@ async function show(motors: Float32Array, period: number): Promise<void> {
   element('motor-values').replaceChildren(...[...motors].map(figure));
   drawHistogram(pictures.latency, latencyHistogram(latencies, period), period, pictureColours('teal'));
   const sorted = [...latencies].sort((a, b) => a - b);
-  const at = (q: number): string => `${sorted[Math.floor(q * (sorted.length - 1))]!.toFixed(1)} ms`;
+  const at = (q: number): string => `${sorted[Math.ceil(q * sorted.length) - 1]!.toFixed(1)} ms`;
   say('median', at(0.5));
   say('p99', at(0.99));
   say('missed', `${latencies.filter((l) => l > period).length} of ${latencies.length}`);

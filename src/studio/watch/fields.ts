@@ -2,6 +2,7 @@
 // the first field.
 
 import { Newest } from '../../base/newest.ts';
+import { spreadOf } from '../../base/quantiles.ts';
 import { type Field, type FieldEvents, type FieldSettings, latencyHistogram, settingViews } from '../../field/index.ts';
 import type { FieldSample, FieldSlice, FieldView } from '../types.ts';
 
@@ -70,14 +71,14 @@ export class FieldWatch {
       motorDim,
       cycle,
       cyclesPerSecond: this.#rate(now),
-      cycleMs: figures(this.#cycles.list().map((c) => c.ms)),
+      cycleMs: spreadOf(this.#cycles.list().map((c) => c.ms)),
       sensors: this.#last ? [...this.#last.sensors] : null,
       motors: this.#last ? [...this.#last.motors] : null,
       state: this.#last?.state ?? null,
       settings: settingViews(options.settings, model),
       loop: this.#loop && {
         ...this.#loop,
-        latency: figures(this.#latencies.list())!,
+        latency: spreadOf(this.#latencies.list())!,
         histogram: latencyHistogram(this.#latencies.list(), 1000 / this.#loop.hz),
       },
     };
@@ -123,7 +124,7 @@ export class FieldWatch {
     this.#latencies = new Newest(mostTicks);
   }
 
-  /** Over the last seconds; null if no cycle has ended since somebody began to look. */
+  /** Over the last seconds; null if no cycle has ended since a page was opened. */
   #rate(now: number): number | null {
     const list = this.#cycles.list();
     const first = list.findIndex((c) => c.time > now - rateMs);
@@ -137,10 +138,3 @@ export class FieldWatch {
 
 const channelsOf = (layout: Field['options']['shape']['layout']): number =>
   Object.values(layout).reduce((sum: number, n) => sum + Number(n), 0);
-
-function figures(list: readonly number[]): FieldView['cycleMs'] {
-  if (list.length === 0) return null;
-  const sorted = [...list].sort((a, b) => a - b);
-  const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!;
-  return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1)! };
-}

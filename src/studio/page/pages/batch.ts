@@ -44,7 +44,7 @@ function batchCard(first: BatchView): { readonly element: HTMLElement; update(vi
       { head: 'Per item', text: (s) => duration(s.msPerItem), number: true, bar: (s) => s.msPerItem / slowest },
     ],
     (s) => `${s.operation} ${s.items}`,
-    empty('No batch has ended since somebody began to look.'),
+    empty('No batch has ended since a page was opened.'),
   );
   const recent = table<Ended>(
     'The newest batches',
@@ -56,7 +56,7 @@ function batchCard(first: BatchView): { readonly element: HTMLElement; update(vi
       { head: 'Time', text: (b) => (b.kind === 'done' ? duration(b.ms) : unknown), number: true },
     ],
     (b) => `${b.time} ${b.operation} ${b.items} ${b.ms}`,
-    empty('No batch has ended since somebody began to look.'),
+    empty('No batch has ended since a page was opened.'),
   );
   const element = h(
     'div',
@@ -75,7 +75,7 @@ function batchCard(first: BatchView): { readonly element: HTMLElement; update(vi
     update: (b) => {
       figures.rate.set(
         short(b.itemsPerSecond),
-        b.itemsPerSecond === null ? 'no batch since somebody began to look' : 'over ten seconds',
+        b.itemsPerSecond === null ? 'no batch since a page was opened' : 'over ten seconds',
       );
       figures.items.set(count(b.items), `in ${counted(b.batches, 'batch', 'batches')}`);
       figures.size.set(b.meanSize === null ? unknown : b.meanSize.toFixed(1), 'items');

@@ -168,7 +168,7 @@ const words = (name: string): string => {
 export const devices: Page = {
   id: 'devices',
   title: 'Devices',
-  about: 'What computes here, and how each device does.',
+  about: 'The devices of the program, and how each is doing.',
   icon: 'devices',
   mount: () => {
     const none = noRuntime();

@@ -19,7 +19,7 @@ const step = 200;
 export const events: Page = {
   id: 'events',
   title: 'Events',
-  about: 'What the program told, newest first.',
+  about: 'What the program reported, newest first.',
   icon: 'events',
   mount: (store) => {
     const list = eventList(empty('No event fits. Choose more kinds above, or wait for the program to do something.'));

@@ -158,7 +158,7 @@ function fieldCard(
   const sensors = picture('bars');
   const motors = picture('bars');
   const latencies = picture('histogram');
-  const noCycle = empty('No cycle has ended since somebody began to look.');
+  const noCycle = empty('No cycle has ended since a page was opened.');
   const noLoop = empty('No loop runs. A loop has a deadline for each tick:', 'field.loop({ hz: 20, source, sink })');
   const bars = h(
     'div',

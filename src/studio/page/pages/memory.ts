@@ -236,7 +236,7 @@ export const memory: Page = {
         );
         figures.cleanups.set(
           count(snapshot.memory.cleanups),
-          runtime.memory.cleanupAt === null ? 'switched off' : `by themselves from ${runtime.memory.cleanupAt} % on`,
+          runtime.memory.cleanupAt === null ? 'switched off' : `automatic from ${runtime.memory.cleanupAt} % on`,
         );
         const pools = snapshot.memory.places.flatMap((p) => (p.pool ? [p.pool] : []));
         const sum = (of: (p: NonNullable<Place['pool']>) => number): number => pools.reduce((a, p) => a + of(p), 0);

@@ -43,7 +43,7 @@ const pressureStanding: Readonly<Record<string, Standing>> = {
 export const overview: Page = {
   id: 'overview',
   title: 'Overview',
-  about: 'How the program does, in one look.',
+  about: 'How the program is doing, at a glance.',
   icon: 'overview',
   mount: () => {
     const cards = {
@@ -183,7 +183,10 @@ function fillMemory(f: ReturnType<typeof figure>, bar: ReturnType<typeof meter>,
     return;
   }
   const { moderate, high, critical } = fullest.levels;
-  f.set(percent(fullest.utilization), `${fullest.device}, pressure ${fullest.pressure}; ${bytes(fullest.live)} ours`);
+  f.set(
+    percent(fullest.utilization),
+    `${fullest.device}, pressure ${fullest.pressure}; ${bytes(fullest.live)} by this program`,
+  );
   bar.set(
     fullest.utilization,
     pressureStanding[fullest.pressure]!,

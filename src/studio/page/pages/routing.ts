@@ -122,7 +122,7 @@ export const routing: Page = {
     const cloud = scatter('Predicted against measured time');
     const groups = h('div', { class: 'legend' });
     const noPoints = empty(
-      'No measurement yet since somebody began to look. The router times the first runs of a program, then one in many.',
+      'No measurement yet since a page was opened. The router times the first runs of a program, then one in many.',
     );
     const worst = table<Measured>(
       'Predictions that were furthest off',

@@ -49,7 +49,7 @@ export const work: Page = {
         },
       ],
       (k) => `${k.device} ${k.name}`,
-      empty('No kernel was started since somebody began to look.'),
+      empty('No kernel was started since a page was opened.'),
     );
     const transfers = table<TransferRow>(
       'Transfers',
@@ -63,7 +63,7 @@ export const work: Page = {
         { head: 'Page-locked', text: (t) => (t.bytes > 0 ? percent(t.pinnedBytes / t.bytes) : unknown), number: true },
       ],
       (t) => `${t.direction} ${t.device}`,
-      empty('Nothing was moved since somebody began to look.'),
+      empty('Nothing was moved since a page was opened.'),
     );
     type Wait = NonNullable<View['runtime']>['snapshot']['waits'][number];
     const waits = table<Wait>(
@@ -116,12 +116,12 @@ export const work: Page = {
         if (!runtime) return;
         const { work: w, snapshot: s } = runtime;
         figures.launches.set(count(s.counters.launches), 'since the start');
-        figures.programs.set(count(s.programs.made), `${counted(s.programs.hits, 'run')} found theirs ready`);
+        figures.programs.set(count(s.programs.made), `${counted(s.programs.hits, 'run')} used one that was ready`);
         figures.compile.set(
           w.compiles.count > 0 ? duration(w.compiles.ms) : unknown,
           w.compiles.count > 0
             ? `${counted(w.compiles.count, 'kernel')}, ${count(w.compiles.cached)} from a cache`
-            : 'nothing compiled since somebody began to look',
+            : 'nothing compiled since a page was opened',
         );
         figures.waits.set(count(s.counters.waits), `${duration(s.counters.waitMs)} in all`);
         profiling.checked = w.profiling;
@@ -145,7 +145,7 @@ export const work: Page = {
           since,
           w.since === null
             ? ''
-            : `Since ${clock(w.since)}, when somebody began to look. Times of kernels are the device’s own and known while profiling is on.`,
+            : `Since ${clock(w.since)}, when a page was first opened. Device times are the device’s own, and known while profiling is on.`,
         );
         total = Math.max(1e-9, ...w.kernels.map((k) => k.deviceMs ?? 0));
         hostTotal = Math.max(1e-9, ...w.kernels.map((k) => k.hostMs));
