@@ -137,6 +137,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     yes('le', [index(6), i], k('bool', 0)),
     no('lt', i, index(5)),
     no('le', i, index(4)),
+    // The least value of one side is the only one of the other.
+    no('le', i, index(0)),
+    no('lt', index(0), i),
     no('lt', looked, index(5)),
     no('lt', x('i32'), k('i32', 5)),
   ],

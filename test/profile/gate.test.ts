@@ -83,8 +83,23 @@ describe('the statistics', () => {
     expect(mannWhitney([5, 5, 5], [5, 5, 5])).toBe(1);
     expect(holm([0.01, 0.04, 0.03, 0.005])).toEqual([true, false, false, true]);
     expect(holm([])).toEqual([]);
+    // Each is compared with the level over those that are left, not over all.
+    expect(holm([0.03, 0.01, 0.02])).toEqual([true, true, true]);
+    expect(holm([0.06, 0.001])).toEqual([false, true]);
     expect(medianRatio([2, 2, 2], [3, 3, 3])).toEqual({ ratio: 1.5, low: 1.5, high: 1.5 });
+    // Of an even number the median lies between the middle two: in 5 of 100 resamples half of the values are 3, or more.
+    const mostlyOnes = [...Array(14).fill(1), ...Array(6).fill(3)] as number[];
+    expect(medianRatio([1], mostlyOnes)).toEqual({ ratio: 1, low: 1, high: 2 });
     expect(noiseOf([10, 10, 10, 10, 12, 12, 12, 12])).toBeCloseTo(Math.log(1.2), 6);
+  });
+
+  it('call slower what exceeds three per cent, and twice the difference between identical runs', () => {
+    const [before, after] = [Array<number>(30).fill(10), Array<number>(30).fill(10.5)];
+    const verdict = (noise: number) => judge(before, after, noise);
+    expect(verdict(0)).toMatchObject({ ratio: 1.05, threshold: 0.03, slower: true, faster: false });
+    expect(verdict(0.02)).toMatchObject({ threshold: 0.04, slower: true });
+    expect(verdict(0.03)).toMatchObject({ threshold: 0.06, slower: false });
+    expect(judge(after, before, 0.02)).toMatchObject({ slower: false, faster: true });
   });
 
   it('are not fooled by many operations at once: Holm keeps the alarms of 100 equal ones rare', () => {
