@@ -55,6 +55,17 @@ describe('a chunk sizer', () => {
     expect(Math.max(...sizes.slice(-40))).toBeGreaterThan(1000);
   });
 
+  it('looks at a size once more before it gives it up', () => {
+    const sizer = new ChunkSizer({ start: 100 });
+    for (const ms of [100, 100]) sizer.succeeded(100, ms);
+    expect(sizer.size).toBe(400);
+    // Twice the machine was busy with something else; the third chunk shows what the size is worth.
+    for (const ms of [400, 400]) sizer.succeeded(400, ms);
+    expect([sizer.size, sizer.settled]).toEqual([400, false]);
+    sizer.succeeded(400, 100);
+    expect(sizer.size).toBe(1600);
+  });
+
   it('does not take the remainder of a batch for a measurement', () => {
     const sizer = new ChunkSizer({ start: 100 });
     for (let i = 0; i < 10; i++) sizer.succeeded(3, 1);

@@ -206,6 +206,10 @@ describe('batches', () => {
     expect(new Set(bits).size).toBe(1);
     expect(bits).toHaveLength(3);
     expect(bits[0]).toBe((await bitsOf(gpu, await gpu.processBatch([t], 'norm')))[0]);
+    // Each result is yours to dispose of, also those of one tensor.
+    const [first, , third] = await gpu.processBatch([t, t.clone(), t], 'norm');
+    first!.dispose();
+    expect(await bitsOf(gpu, [third!])).toEqual([bits[0]]);
   });
 
   it('run where the router says if that is wanted, and tell where that was', async () => {

@@ -222,6 +222,9 @@ describe('kernel counts', () => {
     expect(kernels(rt, sum)).toHaveLength(2);
     const cheap = x.mul(2);
     expect(kernels(rt, cheap.roll(1, 0).add(cheap))).toHaveLength(1);
+    // Of few values a kernel more would cost more than it saves.
+    const few = (await input(rt, [64])).exp();
+    expect(kernels(rt, few.roll(1, 0).add(few.roll(2, 0)).add(few))).toHaveLength(1);
   });
 
   it('keeps within the number of buffers a device can bind', async () => {
@@ -231,6 +234,30 @@ describe('kernel counts', () => {
     const sum = many.reduce((a, b) => a.add(b) as typeof a);
     expect(kernels(rt, sum).length).toBeGreaterThan(1);
     expect(sum.dataSync()[3]).toBe(((limit + 20) * (limit + 19)) / 2);
+  });
+
+  it('gives each of many sums a kernel of its own where one kernel could not bind what they read', async () => {
+    const rt = await runtime();
+    const limit = rt.device('cpu').caps.maxBuffers;
+    for (const count of [limit - 1, limit, limit + 1]) {
+      const many = Array.from({ length: count }, (_, i) => rt.full([3, 4], i + 1).compute());
+      const sum = many.map((t) => t.sum({ axis: 1 })).reduce((a, b) => a.add(b));
+      expect(kernels(rt, sum).length, `${count} sums`).toBeGreaterThan(1);
+      expect(list(sum), `${count} sums`).toEqual(new Array(3).fill(2 * count * (count + 1)));
+    }
+  });
+
+  it('gives sums over different axes loops of their own', async () => {
+    const rt = await runtime();
+    const x = rt
+      .tensor(
+        Float32Array.from({ length: 9 }, (_, i) => i),
+        [3, 3],
+      )
+      .compute();
+    const sum = x.sum({ axis: 0 }).add(x.sum({ axis: 1 }));
+    expect(kernels(rt, sum)).toHaveLength(2);
+    expect(list(sum)).toEqual([9 + 3, 12 + 12, 15 + 21]);
   });
 
   it('shares equal computations', async () => {

@@ -172,6 +172,18 @@ describe('settings', () => {
   });
 });
 
+it('leaves out a GPU that would be more than four fifths full, unless no other device can do the work', () => {
+  const free = 1000;
+  const asked = (needBytes: number, devices = ['cpu', 'cuda:0']): RouteRequest => {
+    const r = request(1 << 24, { at: ['cuda:0'], devices });
+    return { ...r, candidates: r.candidates.map((c) => ({ ...c, memory: { needBytes, freeBytes: free } })) };
+  };
+  expect([800, 801].map((bytes) => make().decide(asked(bytes)).device)).toEqual(['cuda:0', 'cpu']);
+  expect(make().decide(asked(5000, ['cuda:0'])).device).toBe('cuda:0');
+  expect(make().route('element_wise', 1 << 24, { at: 'cuda:0', freeBytes: 1000, bytes: 800 }).device).toBe('cuda:0');
+  expect(make().route('element_wise', 1 << 24, { at: 'cuda:0', freeBytes: 1000, bytes: 801 }).device).toBe('cpu');
+});
+
 describe('learning', () => {
   it('changes later decisions when a device turns out slower than predicted', () => {
     const router = make();
@@ -309,6 +321,12 @@ describe('home', () => {
     expect(router.home(1 << 30, ['cpu'])).toBe('cpu');
     for (let i = 0; i < 20; i++) router.decide(request(25, { penalties: { cpu: 1e6 } }));
     expect(router.home(100, both)).toBe('cuda:0');
+  });
+
+  it('heeds only where data of the host went, not where data of devices stayed', () => {
+    const router = make();
+    for (let i = 0; i < 20; i++) router.decide(request(25, { at: ['cuda:0'], penalties: { cpu: 1e6 } }));
+    expect(router.home(100, ['cpu', 'cuda:0'])).toBe('cpu');
   });
 });
 
