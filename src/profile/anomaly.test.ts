@@ -29,6 +29,15 @@ describe('a step in latency', () => {
     expect(found / trials).toBeGreaterThanOrEqual(0.95);
   });
 
+  it('is one from 1.3 times the usual on, however steady the load is', () => {
+    const found = (factor: number): boolean => {
+      const detector = new StepDetector('op');
+      for (let i = 0; i < 150; i++) detector.add(2);
+      return Array.from({ length: 60 }, () => detector.add(2 * factor)).some((a) => a !== null);
+    };
+    expect([1.25, 1.29, 1.31].map(found)).toEqual([false, false, true]);
+  });
+
   it('is not seen in an hour of steady load, noisy as it is', () => {
     let alarms = 0;
     for (let seed = 1; seed <= 10; seed++) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReversibleStep } from '../../src/governor/memory/borrow.ts';
 import { BorrowViolation } from '../../src/governor/memory/errors.ts';
-import { createRuntime, type Runtime } from '../../src/index.ts';
+import { createRuntime, OutOfMemory, type Runtime } from '../../src/index.ts';
 import { countWalks } from '../support/memory-walks.ts';
 
 let rt: Runtime;
@@ -63,6 +63,24 @@ describe('live tensors of a job that goes on', () => {
     await rt.memory.borrow([x, y], [inverse, look, inverse]);
     expect(seen).toEqual(['BUFFER_LENT', 'BUFFER_LENT', 'BUFFER_LENT', 'BUFFER_LENT']);
     expect((await x.add(1).data())[4095]).toBe(4096);
+  });
+
+  it('do not make room for other work meanwhile', async () => {
+    await using own = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 }, memory: { budget: 4 << 20 } });
+    const x = own.arange(1 << 19).compute();
+    const other = own.arange(1 << 18).compute();
+    const nothing: ReversibleStep = { do: () => {}, undo: () => {} };
+    const crowd: ReversibleStep = {
+      do: () => {
+        // 2 MiB are lent and 1 MiB can leave: 2 MiB fit, 3 do not.
+        own.scope(() => void own.ones([1 << 19]).compute());
+        expect(() => own.scope(() => void own.ones([3 << 18]).compute())).toThrow(OutOfMemory);
+      },
+      undo: () => {},
+    };
+    const { report } = await own.memory.borrow([x], [nothing, crowd, nothing]);
+    expect(report).toMatchObject({ buffers: 1, bytes: 2 << 20 });
+    expect([(await x.data()).at(-1), (await other.data()).at(-1)]).toEqual([(1 << 19) - 1, (1 << 18) - 1]);
   });
 
   it('that come back changed are refused from then on', async () => {

@@ -28,11 +28,12 @@ interface Setting {
 function setUp({ places: count = 1, options = {}, clock = new ManualClock(), room = false, back = false }: Setting) {
   const places = Array.from({ length: count }, (_, i) => new Place({ ...createReferenceDevice(), id: `d${i}` }, i));
   const told: string[] = [];
+  const health = new Health(resolveRecovery(options), new ManualClock());
   const attempts = new Attempts({
     places,
     clock,
     options: resolveRecovery(options),
-    health: new Health(resolveRecovery(options), new ManualClock()),
+    health,
     ladder: { makeAsync: async () => room } as unknown as Ladder,
     losses: {
       lost: (place: Place) => void told.push(`lost ${place.id}`),
@@ -40,7 +41,7 @@ function setUp({ places: count = 1, options = {}, clock = new ManualClock(), roo
     } as unknown as Losses,
     fellBack: ({ from, to }) => told.push(`${from} to ${to}`),
   });
-  return { attempts, places, told, clock };
+  return { attempts, places, told, clock, health };
 }
 
 /** Fails with each error in turn, then tells which places were ruled out. Blames the first place that is not. */
@@ -59,6 +60,23 @@ function failing(places: readonly Place[], ...errors: unknown[]) {
   };
   return { work, seen };
 }
+
+describe('the place of work', () => {
+  it('is another one while the preferred device rests or is in quarantine', async () => {
+    for (const ruin of [
+      (health: Health) => health.failed('d0', transient),
+      (health: Health) => void (health.reset('d0') || expect(health.of('d0').state).toBe('quarantined')),
+    ]) {
+      const { attempts, places, told, health } = setUp({ places: 2, options: { failures: 1, resets: 0 } });
+      const want = { ...asked, prefer: places[0]! };
+      expect(attempts.placeNow(want)).toBe(places[0]);
+      ruin(health);
+      expect(attempts.placeNow(want)).toBeNull();
+      expect(await attempts.place(want)).toBe(places[1]);
+      expect(told).toEqual(['d0 to d1']);
+    }
+  });
+});
 
 describe('attempts', () => {
   it('wait 50 and 200 ms between three of them', async () => {
