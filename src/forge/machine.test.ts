@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { compareCc, compareVersions, factValue, firstKnown, formatCc, known, missing, parseCc } from './machine.ts';
+import { compareCc, compareVersions, factValue, formatCc, known, missing, parseCc } from './machine.ts';
 
 describe('facts', () => {
   it('tell a value from its absence, falsy values included', () => {
     expect(factValue(known(0, 'nvml'))).toBe(0);
     expect(factValue(missing('no driver'))).toBeUndefined();
-  });
-
-  it('yield the first that is known, or the last reason', () => {
-    expect(firstKnown(missing('a'), known(1, 'sysfs'), known(2, 'nvml'))).toEqual({ value: 1, source: 'sysfs' });
-    expect(firstKnown(missing('a'), missing('b'))).toEqual({ value: null, reason: 'b' });
   });
 
   it('carry a note only where there is one', () => {

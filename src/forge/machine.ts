@@ -234,16 +234,6 @@ export function factValue<T>(fact: Fact<T>): T | undefined {
   return 'source' in fact ? fact.value : undefined;
 }
 
-/** The first known fact; when none is known, the last one's reason. */
-export function firstKnown<T>(first: Fact<T>, ...rest: readonly Fact<T>[]): Fact<T> {
-  let last = first;
-  for (const fact of [first, ...rest]) {
-    if ('source' in fact) return fact;
-    last = fact;
-  }
-  return last;
-}
-
 export function parseCc(text: string): ComputeCapability | undefined {
   const found = /^(\d{1,2})\.(\d)$/.exec(text.trim());
   return found ? { major: Number(found[1]), minor: Number(found[2]) } : undefined;

@@ -431,11 +431,15 @@ describe('alerts', () => {
     ['quarantine', state('quarantined'), state('half-open')],
     ['leak', view({ memory: { leaks: [{ device: 'cpu', timestamp: 5 }] } }), view()],
     ['stalled', view({ queue: 3, busy: [{ share: 0 }] }), view({ queue: null, busy: [{ share: 0 }] })],
+    ['stalled', view({ queue: 3, busy: [{ share: 0 }] }), view({ queue: 3, busy: [{ share: 0 }, { share: 0.1 }] })],
+    // Nothing is known of any device.
+    ['stalled', view({ queue: 3, busy: [{ share: 0 }] }), view({ queue: 3, busy: [] })],
     ['hit-rate', place({ pool: { hits: 100, misses: 900 } }), place({ pool: { hits: 1, misses: 900 } })],
   ])('%s fires on its cause and not without it', (name, cause, none) => {
     const rule = defaultAlerts.find((r) => r.name === name)!;
     expect(rule.when(facts(10, { runtimes: [cause] }))).toMatch(/\w/);
     expect(rule.when(facts(10, { runtimes: [none] }))).toBe(null);
+    expect(rule.when(facts(10, { runtimes: [] }))).toBe(null);
     // A runtime that was closed has no problems any more.
     expect(rule.when(facts(10, { runtimes: [{ ...cause, closedAt: 1 }] }))).toBe(null);
   });
@@ -450,6 +454,17 @@ describe('alerts', () => {
       'slower',
     );
     expect(anomaly.when(facts(10))).toBe(null);
+    // News of more than a minute ago is none.
+    const leak = defaultAlerts.find((r) => r.name === 'leak')!;
+    const runtimes = [view({ memory: { leaks: [{ device: 'cpu', timestamp: 5 }] } })];
+    const compute = { anomalies: [{ time: 5, kind: 'latency', text: 'slower' }] };
+    for (const [time, told] of [
+      [60_004, true],
+      [60_005, false],
+    ] as const) {
+      expect(leak.when(facts(time, { runtimes })) !== null, String(time)).toBe(told);
+      expect(anomaly.when(facts(time, { compute })) !== null, String(time)).toBe(told);
+    }
     expect(defaultAlerts).toHaveLength(8);
   });
 

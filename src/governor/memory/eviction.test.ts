@@ -40,6 +40,19 @@ function random(seed: number): (n: number) => number {
 }
 
 describe('what leaves first', () => {
+  it('is what was used longest ago as long as nothing came back', () => {
+    const eviction = new Eviction();
+    const storage = new Storage(null, null, new Storages(), 1);
+    for (let now = 1; now <= 100; now++) {
+      expect(eviction.next(now)).toBe('oldest');
+      eviction.left(storage, 'oldest', now);
+    }
+    // It is needed again: from now on the other way is tried now and then.
+    eviction.returned(storage, 101);
+    const choices = Array.from({ length: 32 }, (_, i) => eviction.next(102 + i));
+    expect(choices.filter((c) => c === 'newest')).toHaveLength(2);
+  });
+
   it.each([20, 24, 32, 48])('brings far less back where %i tensors are used in turn and 16 fit', (count) => {
     const order = (use: number): number => use % count;
     const uses = 60 * count;

@@ -113,6 +113,14 @@ describe('nothing is said', () => {
     expect(feed(load, 300)).toEqual([]);
   });
 
+  it('of requests that grow and are given back, while little stays', () => {
+    // The mean rises by about 120 MB from the first third to the last, the least by a tenth of that.
+    const load = (t: number): number => (100 + t / 16 + (t % 10 < 5 ? 0 : t)) * MB;
+    expect(feed(load, 300)).toEqual([]);
+    // With as much again that stays, it is a leak.
+    expect(feed((t) => load(t) + t * MB, 300)).toHaveLength(1);
+  });
+
   it('of growth below a megabyte', () => {
     expect(feed((t) => 1000 + t * 2000, 300)).toEqual([]);
   });

@@ -6,7 +6,14 @@ import type { Rows } from '../../../kernel/kernel.ts';
 import { dtypesOf } from '../device.ts';
 import type { Traits } from '../plan.ts';
 import { nativeOps } from '../wgsl/ops.ts';
-import { attentionChoices, attentionHeads, attentionTiles, fitsChip, queriesOf } from './attention-tiles.ts';
+import {
+  type AttentionTiles,
+  attentionChoices,
+  attentionHeads,
+  attentionTiles,
+  fitsChip,
+  queriesOf,
+} from './attention-tiles.ts';
 import { rowLayout, rowRoom } from './row-layout.ts';
 import { renderRows } from './rows.ts';
 
@@ -86,7 +93,12 @@ describe('attention', () => {
     for (const traits of [large, least])
       for (let head = 8; head <= attentionHeads(traits).f32!; head += 8)
         for (const other of [8, head])
-          expect(attentionTiles({ depth: head, width: other, batch: 1, queries: 8 }, traits)).toBeDefined();
+          expect(
+            attentionTiles({ depth: head, width: other, batch: 1, queries: 8 }, traits),
+            `${head} ${other}`,
+          ).toSatisfy(
+            (tiles?: AttentionTiles) => tiles !== undefined && fitsChip({ depth: head, width: other }, tiles, traits),
+          );
   });
 
   it('has large tiles where there are enough of them, and many where there are not', () => {
