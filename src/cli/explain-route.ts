@@ -24,11 +24,11 @@ Examples:
 export function register(program: Command): void {
   program
     .command('explain-route')
-    .description('where an operation of some size would run, and why there')
+    .description('say where an operation of some size would run, and why')
     .addArgument(new Argument('<op>', 'the operation').choices(operationTypes))
     .argument('<size>', 'how many elements', elements)
     .option('--at <device>', 'where the data is (default: host memory)')
-    .option('--wanted <place>', 'where the result is needed: host or a device (default: nobody knows)')
+    .option('--wanted <place>', 'where the result is needed: host or a device (default: not known)')
     .option('--rules', 'decide by the rule table instead of measured costs')
     .option('--json', 'machine-readable output, schema gpuforge.route/1')
     .option('--no-color', 'no colours')

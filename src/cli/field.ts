@@ -40,16 +40,19 @@ export function register(program: Command): void {
     .option('--channel <n>', 'with --live: the channel of the slice', '0')
     .option('--json', 'machine-readable output, schema gpuforge.field-cli/1')
     .action((flags: FieldFlags) => run('demo', flags));
-  add('bench', 'measure cycles; any failed cycle fails it')
+  add('bench', 'measure cycles; fails if a cycle fails')
     .option('--cycles <n>', 'how many', '100')
     .option('--json', 'machine-readable output, schema gpuforge.field-cli/1')
     .action((flags: FieldFlags) => run('bench', flags));
   add('serve', 'answer sensor values with motors over TCP until interrupted')
     .option('--port <port>', 'default 9999', '9999')
     .option('--host <host>', 'the address to listen at; any but loopback needs a token', '127.0.0.1')
-    .option('--token <token>', 'what clients must say')
+    .option('--token <token>', 'the secret that clients must send')
     .option('--hz <hz>', 'the most requests per second of a client', '1000')
-    .option('--telemetry <port>', 'tell what is served as JSON on this port of this machine (0: a free one)')
+    .option(
+      '--telemetry <port>',
+      'answer questions about what is served, as JSON, on this port of this machine (0: a free one)',
+    )
     .option('--live', 'draw fields, clients and latencies while it serves')
     .option('--save <folder>', 'with --load: save the field there every 1000 cycles and at the end')
     .option('--load <file>', 'share the field of a .gfield file under the name "main"')

@@ -29,7 +29,7 @@ export function register(program: Command): void {
     .option('--redis <url>', 'where the queue is', 'redis://localhost:6379')
     .option('--prefix <name>', 'what the keys of the queue begin with')
     .option('--json', 'machine-readable output')
-    .option('--watch', 'show it again and again, until it has ended')
+    .option('--watch', 'repeat until it has ended')
     .addHelpText('after', examples)
     .action(async (action: JobAction, id: string | undefined, flags: JobFlags) => {
       const [{ jobs }, { processOutput }] = await Promise.all([import('./jobs-show.ts'), import('../forge/style.ts')]);

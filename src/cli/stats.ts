@@ -21,7 +21,7 @@ export function register(program: Command): void {
     .command('stats')
     .description('show memory, pressure and telemetry of every device')
     .option('--json', 'machine-readable output, schema gpuforge.stats/1')
-    .option('--watch [seconds]', 'show it again and again')
+    .option('--watch [seconds]', 'repeat every second, or every so many')
     .addOption(kindOption())
     .addHelpText('after', examples)
     .action(async (flags: Flags) => {

@@ -25,7 +25,7 @@ Examples:
 export function register(program: Command): void {
   program
     .command('worker')
-    .description('compute chunks of a queue, in a process that may die')
+    .description('compute chunks of a queue; the process may be killed at any moment')
     .requiredOption('--redis <url>', 'where the queue is')
     .requiredOption('--ops <file>', 'the module whose functions are the operations')
     .option('--device <id>', 'the device to compute on: cuda:0, webgpu, cpu (the default)')
@@ -36,7 +36,7 @@ export function register(program: Command): void {
     .option('--concurrency <n>', 'chunks at once', '1')
     .option('--prefix <name>', 'what the keys of the queue begin with')
     .option('--lock <ms>', 'how long this worker may be silent before its chunk goes to another')
-    .option('--check <ms>', 'how often silent workers are looked for')
+    .option('--check <ms>', 'how often this worker looks for silent ones')
     .addHelpText('after', examples)
     .action(async (flags: Flags) => {
       const [{ startWorker }, { resolve }] = await Promise.all([

@@ -10,7 +10,7 @@ Examples:
   $ gpuforge config get cache.lifeHours
   $ gpuforge config unset env.framework
 
-Flags beat environment variables, those beat the file, that beats the defaults.`;
+A flag wins over an environment variable, a variable over the file, and the file over the default.`;
 
 interface Flags {
   readonly json?: boolean;

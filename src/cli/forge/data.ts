@@ -9,7 +9,7 @@ Examples:
   $ gpuforge data                    the tables in use and when each was reviewed
   $ gpuforge data check              compare with PyTorch and NVIDIA; status 1 when old or different
   $ gpuforge data update             take the differences over, into the cache folder
-  $ gpuforge data --data tables.json validate tables of your own`;
+  $ gpuforge data --data tables.json  validate tables of your own`;
 
 export function register(program: Command): void {
   offlineOption(program.command('data'))

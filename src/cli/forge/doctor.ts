@@ -7,7 +7,7 @@ import { offlineOption, offlinePorts } from './offline.ts';
 
 const examples = `
 Examples:
-  $ gpuforge doctor                    one line an area, with the command that mends what is wrong
+  $ gpuforge doctor                    a line for each area, with the command that fixes what is wrong
   $ gpuforge doctor -v                 with the evidence and the stable code of every finding
   $ gpuforge doctor --python .venv     examine the frameworks in another environment
   $ gpuforge doctor --json --offline   for scripts; standard output is JSON only
@@ -18,7 +18,7 @@ Exit status: 0 nothing wrong, 1 warnings only, 2 at least one error.`;
 /** `loadProbe` gives the real run on each device where the core is built in; without it the verdict stays "unverified". */
 export function register(program: Command, loadProbe?: () => Promise<ComputeProbe>): void {
   offlineOption(program.command('doctor'))
-    .description('find out what keeps GPUs from being used here, and how to mend it')
+    .description('find out what keeps GPUs from being used here, and how to fix it')
     .option('--json', 'machine-readable output, schema gpuforge.doctor/1')
     .option('-v, --verbose', 'also show the evidence and the code of every finding')
     .option('--python <path>', 'the interpreter or environment folder to examine')

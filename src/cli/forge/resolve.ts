@@ -24,7 +24,7 @@ export function register(program: Command): void {
       .option('--python <version>', 'for this Python, such as 3.12')
       .option('--cpu-only', 'the CPU build, whatever GPU is there')
       .option('--all', 'list every build that fits, best first')
-      .option('--compare <builds...>', 'set two builds side by side: where they part')
+      .option('--compare <builds...>', 'show two builds side by side, and the first check at which they differ')
       .option('--check <build>', 'judge one build: "torch==2.14.1+cu130", "2.11" or "cu128"'),
   )
     .addHelpText('after', examples)
