@@ -1,6 +1,14 @@
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { waited } from './timer.ts';
+import { after, waited } from './timer.ts';
+
+it('a time longer than what timers hold is long, not over at once', async () => {
+  let over = 0;
+  const cancel = [2 ** 31, 2 ** 32 + 1, 2 ** 53, Number.POSITIVE_INFINITY].map((ms) => after(ms, () => over++));
+  await waited(20);
+  for (const stop of cancel) stop();
+  expect(over).toBe(0);
+});
 
 it('a wait says whether it went to its end, and leaves no listener', async () => {
   const controller = new AbortController();

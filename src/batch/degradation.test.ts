@@ -70,6 +70,12 @@ describe('a slow-down of a device', () => {
     }
   });
 
+  it('stays where it is if another device would gain less than a tenth', () => {
+    const moves = (other: number): string | undefined =>
+      run(60, { factor: (s) => (s > 30 ? 3 : 1), other: () => other }).told[0]?.action;
+    expect([1.5, 2.6, 3.5].map(moves)).toEqual(['moved', 'smaller chunks', 'smaller chunks']);
+  });
+
   it('that is short, small, or only larger work, changes nothing', () => {
     const other = () => 0.5;
     expect(run(120, { factor: (s) => (s % 30 < 1 ? 4 : 1), other }).told).toEqual([]);

@@ -69,6 +69,10 @@ describe('bounds', () => {
     });
     expect(bounds(b.alu('imod', b.axis(2, 8), b.const('index', 3)))).toEqual({ min: 0, max: 2 });
     expect(bounds(b.alu('idiv', b.axis(2, 8), b.const('index', 3)))).toEqual({ min: 0, max: 2 });
+    // The remainder is that of the floor: of -3 by 8 it is 5.
+    const below = b.alu('sub', b.axis(2, 6), b.const('index', 3));
+    expect(bounds(b.raw('imod', [below, b.const('index', 8)]))).toEqual({ min: 0, max: 7 });
+    expect(bounds(b.raw('idiv', [below, b.const('index', 8)])).min).toBeLessThanOrEqual(-1);
   });
 
   it('are 0 … 1 for bools and unknown for what is looked up', () => {

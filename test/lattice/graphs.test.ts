@@ -2,6 +2,8 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRuntime, withFaults } from '../../src/index.ts';
+import { shortestTree } from '../../src/lattice/dijkstra.ts';
+import { rowsOfEdges } from '../../src/lattice/graph-rows.ts';
 import { type Edge, Graph, Lattice } from '../../src/lattice/index.ts';
 import { bucketsOf, widthFor } from '../../src/lattice/on-device/buckets.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
@@ -45,6 +47,22 @@ describe('rows grouped by length', () => {
     for (const { vertices, width } of buckets)
       for (const v of vertices) expect(graph.offsets[v + 1]! - graph.offsets[v]!).toBeLessThanOrEqual(width);
   });
+});
+
+it('a tree of shortest paths settles each vertex once, the nearest first, however often it was found nearer', () => {
+  const edges: Edge[] = [
+    [0, 1, 9],
+    [0, 2, 1],
+    [2, 1, 5],
+    [2, 3, 1],
+    [3, 1, 2],
+    [1, 4, 1],
+  ];
+  const { order, distances, before } = shortestTree(rowsOfEdges(6, edges, 'test'), 0);
+  expect(order).toEqual([0, 2, 3, 1, 4]);
+  expect([...distances]).toEqual([0, 4, 1, 2, 5, Number.POSITIVE_INFINITY]);
+  expect([...before]).toEqual([-1, 3, 0, 2, 1, -1]);
+  expect(shortestTree(rowsOfEdges(6, edges, 'test'), 0, 3).order).toEqual([0, 2, 3]);
 });
 
 describe.each(kinds)('a graph on %s', (kind) => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { DeviceLost } from '../../errors.ts';
@@ -12,6 +13,19 @@ describe('withDeadline', () => {
     expect(await withDeadline(Promise.resolve(1), 100, { what: 'test', clock })).toBe(1);
     await expect(withDeadline(Promise.reject(lost), 100, { what: 'test', clock })).rejects.toBe(lost);
     expect(clock.pending).toBe(0);
+  });
+
+  it('leaves no listener at a signal that outlives it', async () => {
+    const clock = new ManualClock();
+    const { signal } = new AbortController();
+    const options = { what: 'test', clock, signal };
+    await withDeadline(Promise.resolve(1), 100, options);
+    await withDeadline(Promise.reject(lost), 100, options).catch(() => {});
+    const late = withDeadline(new Promise(() => {}), 100, options).catch(() => {});
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await clock.advance(100);
+    await late;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('ends a wait that takes too long, by name', async () => {

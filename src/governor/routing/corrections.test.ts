@@ -57,6 +57,14 @@ it('is not moved by samples far off the others, not even by three of them', () =
   expect(c.factor(sig(1000)) / before).toBeCloseTo(1, 1);
 });
 
+it('goes by the second-fastest of the last eight samples', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), 0, 9);
+  for (const ratio of [8, 2, 7, 3, 1, 6, 4, 5]) learn(c, sig(1000), Math.log(ratio), false);
+  expect(c.factor(sig(1000))).toBeGreaterThan(1.5);
+  expect(c.factor(sig(1000))).toBeLessThan(2.5);
+});
+
 it('knows after three slower samples in a row that are alike that it has become slower', () => {
   const c = new Corrections();
   teach(c, sig(1000), Math.log(2), 9);
