@@ -20,7 +20,7 @@ const subjects = [
     title: 'Tensor',
     intro:
       'A `Tensor` is a lazy array: an op returns at once, and reading a value runs everything it needs. Ops never change their\n' +
-      'operands. Where an op takes another operand, a number will do; shapes broadcast as in NumPy.',
+      'operands. Where an op takes another tensor, it takes a number too; shapes broadcast as in NumPy.',
     file: 'src/tensor/tensor.ts',
     class: 'Tensor',
   },

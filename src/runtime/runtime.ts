@@ -45,7 +45,7 @@ export type { TensorOptions, UploadOptions } from './making.ts';
 export interface ScopeOptions {
   /** Everything inside is computed there. */
   readonly device?: DeviceId | undefined;
-  /** What the work inside is: the name under which the router books and learns it. */
+  /** The name under which the router counts the work inside, and learns its times. */
   readonly op?: OperationType | undefined;
   /** What the work inside is called: launches of tensors made inside say so (`issuedIn`), wherever they are computed. */
   readonly name?: string | undefined;
@@ -175,7 +175,7 @@ export class Runtime extends TensorMaking {
 
   /**
    * A kernel of your own, written as an expression of its inputs and their neighbours. Guaranteed to run as one kernel.
-   * Numbers among its arguments are values of the call; it may return an array or an object of tensors. `inPlace` names an input
+   * Arguments may be numbers too, other ones at each call. It may return an array or an object of tensors. `inPlace` names an input
    * that the call disposes of, and whose memory the result takes over.
    * @example rt.kernel((x) => x.at(-1).add(x.at(1)).mul(0.5))(rt.tensor([1, 2, 3, 4])) // → [3, 2, 3, 2]
    * @example rt.kernel((x: KernelValue, k: number) => [x.mul(k), x.add(k)], { name: 'both' })(rt.tensor([1, 2]), 3) // → [[3, 6], [4, 5]]
@@ -214,7 +214,7 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * A kernel in PTX or WGSL, run at once on a device that takes the language. For work that cannot be said otherwise.
+   * A kernel in PTX or WGSL, run at once on a device that takes the language. For work that ops and `rt.kernel` cannot express.
    *
    * ```ts
    * const double = rt.rawKernel({
@@ -274,7 +274,7 @@ export class Runtime extends TensorMaking {
   /**
    * Runs a function and disposes every tensor it made, except those it returns: by themselves, or in arrays, objects, Maps, Sets
    * and instances of classes. What is only in private fields (#) cannot be seen: call `keep()` on it. Also for async functions.
-   * With a device, everything inside is computed there. With an op, the router books the work inside under that name.
+   * With a device, everything inside is computed there. With an op, the router counts the work inside under that name.
    * @example rt.scope(() => rt.tensor([1]).add(1)) // → [2]
    * @example rt.scope({ device: 'cpu' }, () => rt.tensor([1]).add(1)) // → [2]
    * @example rt.scope({ op: 'graph_algorithm' }, () => rt.tensor([1]).add(1)) // → [2]
@@ -291,7 +291,7 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Runs work on one device, and again as a whole where that can help: after a wait, after making room, when a lost device is
+   * Runs work on one device, and repeats all of it where that can help: after a wait, after making room, when a lost device is
    * back, at last on another device if that is allowed (`fallback`). A scope: what the work makes and does not return is
    * disposed of. Returns at once what the work returns at once.
    * @example rt.attempt({ device: 'cpu' }, ({ device }) => device) // → 'cpu'
@@ -332,7 +332,7 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Which kernels a tensor takes, on which device, and why there; of one that is computed already, which have made it.
+   * Which kernels a tensor takes, on which device, and why there. If it is computed already: which kernels have made it.
    * @example rt.explain(rt.ones([4]).add(1).mul(2)).kernels.length // → 1
    */
   explain(tensor: Tensor): Explanation {
@@ -371,7 +371,7 @@ export class Runtime extends TensorMaking {
 
   /**
    * Measures when devices are busy: from now on every launch and replay is followed by a `span` event with its times on the
-   * host's clock, told before the next `rt.flush()` returns. `'detailed'` measures kernels one by one where a device otherwise
+   * host's clock, which fires before the next `rt.flush()` returns. `'detailed'` measures kernels one by one where a device otherwise
    * measures several together, and launches compiled functions step by step: that takes more time. Resolves when the clocks
    * were compared; `false` ends it. Off, which is the default, costs nothing.
    * @example await rt.spans(true) // → undefined
@@ -383,9 +383,8 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Asks `current` whenever a tensor is made in which piece of work that is, and tells it with the launches that compute the
-   * tensor later (`issuedIn` of `launch` and `replay`). For profilers: `current` returns what is in progress, anything but null. Returns
-   * a function that ends it.
+   * For profilers: says which piece of work tensors belong to. The runtime calls `current` whenever a tensor is made. What it returns,
+   * unless that is null, is in `issuedIn` of the launches and replays that compute the tensor later. Returns a function that ends it.
    * @example rt.attribute(() => 'loading')() // → undefined
    */
   attribute(current: () => unknown): () => void {

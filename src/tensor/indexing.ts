@@ -79,7 +79,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
 
   /**
    * A copy with `updates` placed at `indices` of an axis. Indices of rank 1 select whole slices, as `gather` does; indices of
-   * the updates' shape select element by element. Where an index occurs twice, later updates come later.
+   * the updates' shape select element by element. Where an index occurs twice, its updates apply in their order.
    * @example rt.zeros([3]).scatter([0, 2, 0], rt.tensor([1, 2, 3]), { mode: 'add' }) // → [4, 0, 2]
    */
   scatter(

@@ -173,7 +173,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
   }
 
   /**
-   * The cosine of the angle between vectors along an axis; at least `eps` stands for each length.
+   * The cosine of the angle between vectors along an axis; a length below `eps` counts as `eps`.
    * @example rt.tensor([1, 0]).cosineSimilarity(rt.tensor([0, 1])) // → 0
    */
   cosineSimilarity<E extends DType>(other: Tensor<E>, axis = -1, eps = 1e-8): Tensor<FloatOf<Joined<D, E>>> {
