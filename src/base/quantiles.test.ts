@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quantile, spreadOf } from './quantiles.ts';
+import { quantile, quantilesOf } from './quantiles.ts';
 
 describe('a quantile', () => {
   it('is the smallest sample that at least this share does not exceed', () => {
@@ -11,9 +11,9 @@ describe('a quantile', () => {
   });
 
   it('of few samples hides no outlier', () => {
-    expect(spreadOf([1, 900, 2, 3])).toEqual({ p50: 2, p99: 900, max: 900 });
+    expect(quantilesOf([1, 900, 2, 3])).toEqual({ p50: 2, p99: 900, max: 900 });
     // As numbers, not as text.
-    expect(spreadOf([10, 9, 100])).toEqual({ p50: 10, p99: 100, max: 100 });
-    expect(spreadOf([])).toBeNull();
+    expect(quantilesOf([10, 9, 100])).toEqual({ p50: 10, p99: 100, max: 100 });
+    expect(quantilesOf([])).toBeNull();
   });
 });

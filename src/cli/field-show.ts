@@ -1,6 +1,6 @@
 // What `gpuforge field` runs and prints.
 
-import { spreadOf } from '../base/quantiles.ts';
+import { quantilesOf } from '../base/quantiles.ts';
 import {
   type BenchmarkReport,
   createField,
@@ -136,7 +136,7 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
   const view = new LiveView(output, async (canvas) => {
     const [height, width] = edges.filter((_, a) => a !== axis) as [number, number];
     const values = await field.slice(axis, edges[axis] >> 1, channel);
-    const spread = spreadOf(latencies);
+    const quantiles = quantilesOf(latencies);
     return pictureLines(
       {
         title: `field on ${field.device}, model ${model}, ${edges.join(' × ')} cells; slice across axis ${axis}, channel ${channel}`,
@@ -145,8 +145,15 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
         sensors: last?.sensors ?? null,
         motors: last?.motors ?? null,
         slice: { values, height, width },
-        loop: spread
-          ? { hz, histogram: latencyHistogram(latencies, 1000 / hz), p50: spread.p50, p99: spread.p99, missed, ticks }
+        loop: quantiles
+          ? {
+              hz,
+              histogram: latencyHistogram(latencies, 1000 / hz),
+              p50: quantiles.p50,
+              p99: quantiles.p99,
+              missed,
+              ticks,
+            }
           : null,
         bytes: field.report().memory.state,
       },

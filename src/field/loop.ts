@@ -5,7 +5,7 @@
 // as missed too: the loop never runs faster to catch up.
 
 import { layerKinds } from '../base/layer-kinds.ts';
-import { spreadOf } from '../base/quantiles.ts';
+import { quantilesOf } from '../base/quantiles.ts';
 import { checked } from '../base/signatures.ts';
 import { waited } from '../base/timer.ts';
 import { turn } from '../index.ts';
@@ -201,7 +201,7 @@ class Series {
 
   figures(): LatencyFigures {
     const mean = this.#values.reduce((a, b) => a + b, 0) / Math.max(1, this.#values.length);
-    return { ...(spreadOf(this.#values) ?? { p50: 0, p99: 0, max: 0 }), mean };
+    return { ...(quantilesOf(this.#values) ?? { p50: 0, p99: 0, max: 0 }), mean };
   }
 }
 

@@ -1,6 +1,6 @@
 // What a server knows of its fields and clients, for those who look on. Noting a cycle costs a few assignments.
 
-import { spreadOf } from '../../base/quantiles.ts';
+import { quantilesOf } from '../../base/quantiles.ts';
 import { checkMethods } from '../../base/signatures.ts';
 import type { Field, StepResult } from '../field.ts';
 
@@ -54,10 +54,10 @@ export class WatchedField {
 
   /** Latencies of the last cycles. */
   performance(): CyclePerformance {
-    const spread = spreadOf(this.#latencies.slice(0, Math.min(this.#cycles, mostLatencies)));
+    const quantiles = quantilesOf(this.#latencies.slice(0, Math.min(this.#cycles, mostLatencies)));
     const seconds = (performance.now() - this.#first) / 1000;
     const cyclesPerSecond = this.#cycles > 1 ? (this.#cycles - 1) / seconds : 0;
-    return { cycles: this.#cycles, ...(spread ?? { p50: 0, p99: 0, max: 0 }), cyclesPerSecond };
+    return { cycles: this.#cycles, ...(quantiles ?? { p50: 0, p99: 0, max: 0 }), cyclesPerSecond };
   }
 }
 

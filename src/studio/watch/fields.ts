@@ -2,7 +2,7 @@
 // the first field.
 
 import { Newest } from '../../base/newest.ts';
-import { spreadOf } from '../../base/quantiles.ts';
+import { quantilesOf } from '../../base/quantiles.ts';
 import { type Field, type FieldEvents, type FieldSettings, latencyHistogram, settingViews } from '../../field/index.ts';
 import type { FieldSample, FieldSlice, FieldView } from '../types.ts';
 
@@ -71,14 +71,14 @@ export class FieldWatch {
       motorDim,
       cycle,
       cyclesPerSecond: this.#rate(now),
-      cycleMs: spreadOf(this.#cycles.list().map((c) => c.ms)),
+      cycleMs: quantilesOf(this.#cycles.list().map((c) => c.ms)),
       sensors: this.#last ? [...this.#last.sensors] : null,
       motors: this.#last ? [...this.#last.motors] : null,
       state: this.#last?.state ?? null,
       settings: settingViews(options.settings, model),
       loop: this.#loop && {
         ...this.#loop,
-        latency: spreadOf(this.#latencies.list())!,
+        latency: quantilesOf(this.#latencies.list())!,
         histogram: latencyHistogram(this.#latencies.list(), 1000 / this.#loop.hz),
       },
     };
