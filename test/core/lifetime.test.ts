@@ -197,6 +197,26 @@ describe('recurrence', () => {
     expect(recomputed).toEqual([7, 3, 1, 1]);
   });
 
+  it('computes an old state with the arguments it had, and gives none up from then on', async () => {
+    const rt = await runtime();
+    const compiled = rt.compile((x: Tensor, k: Tensor) => x.mul(k).add(1));
+    const factors = [rt.full(big, 0.5).compute(), rt.full(big, -2).compute()] as const;
+    const first = rt.random.uniform(big, { seed: 2 }).compute();
+    const of = (i: number): Tensor => factors[Math.floor(i / 3) % 2]!;
+    const states: Tensor[] = [first];
+    for (let i = 0; i < 12; i++) states.push(compiled(states[i]!, of(i)));
+    expect(states.some((s) => !s.computed)).toBe(true);
+    let plain: Tensor = first;
+    const expected = states.map((_, i) => {
+      if (i > 0) plain = plain.mul(of(i - 1)).add(1);
+      return plain.dataSync();
+    });
+    for (const i of [8, 1, 11, 5, 2, 9]) expect(same(states[i]!.dataSync(), expected[i]!), String(i)).toBe(true);
+    const later: Tensor[] = [states[12]!];
+    for (let i = 0; i < 5; i++) later.push(compiled(later[i]!, factors[0]));
+    expect(later.every((s) => s.computed)).toBe(true);
+  });
+
   it('makes other work no longer: only what a graph reads is looked at for states that were given up', async () => {
     const rt = await runtime();
     const x = rt.random.uniform(big, { seed: 1 }).compute();
