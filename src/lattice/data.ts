@@ -4,7 +4,7 @@ import { type DType, type Runtime, type Tensor, throwIfAborted } from '../index.
 import { checkData, type HostData, isNumeric, isTensor, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
 import { type AxisMap, checkElements, mapHost, mapTensor, permutation, reflection, rotation } from './axes.ts';
 import type { BatchOption } from './batch.ts';
-import { advance, type DiffuseOptions, type Diffusion, floatOf, resolveDiffusion, quantilesOf } from './diffuse.ts';
+import { advance, type DiffuseOptions, type Diffusion, floatOf, quantilesOf, resolveDiffusion } from './diffuse.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { look } from './look.ts';
 import { LatticeStructure } from './structure.ts';
