@@ -4,7 +4,7 @@ import { type DType, type Runtime, type Tensor, throwIfAborted } from '../index.
 import { checkData, type HostData, isNumeric, isTensor, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
 import { type AxisMap, checkElements, mapHost, mapTensor, permutation, reflection, rotation } from './axes.ts';
 import type { BatchOption } from './batch.ts';
-import { advance, type DiffuseOptions, type Diffusion, floatOf, quantilesOf, resolveDiffusion } from './diffuse.ts';
+import { advance, type DiffuseOptions, type Diffusion, floatOf, resolveDiffusion, spreadOf } from './diffuse.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { look } from './look.ts';
 import { LatticeStructure } from './structure.ts';
@@ -145,7 +145,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
         floatOf(isTensor(field) ? field : rt.tensor(Float32Array.from(field), shape)).reshape(shape),
       );
       const first = fields.length === 1 ? fields[0]! : rt.stack(fields, dimensions).compute();
-      return { start: first, around: blocked && quantilesOf(rt, first, how, blocked, dimensions) };
+      return { start: first, around: blocked && spreadOf(rt, first, how, blocked, dimensions) };
     });
     let x = start;
     try {
@@ -154,7 +154,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
         this.session.check(where);
         const old = x;
         x = pinned(() =>
-          advance(around ?? quantilesOf(rt, old, how, null, dimensions), old, Math.min(stepsAtOnce, steps - done)),
+          advance(around ?? spreadOf(rt, old, how, null, dimensions), old, Math.min(stepsAtOnce, steps - done)),
         );
         if (old !== start) old.dispose();
       }

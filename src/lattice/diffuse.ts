@@ -63,7 +63,7 @@ export const diffuseField = checked(
     return rt.scope({ op: 'transform' }, () => {
       const start = floatOf(field);
       if (steps === 0) return start.add(0).compute();
-      return advance(quantilesOf(rt, start, how), start, steps).compute();
+      return advance(spreadOf(rt, start, how), start, steps).compute();
     });
   },
   latticeKinds,
@@ -89,7 +89,7 @@ export interface Spread {
  * The steps for fields such as this one, one value per vertex of a grid. `blocked`, one byte per value: those keep their values and
  * pass nothing on. The grid has the first `axes` axes; fields side by side are a last one.
  */
-export function quantilesOf(
+export function spreadOf(
   rt: Runtime,
   field: Tensor,
   { rate, boundary }: Diffusion,
