@@ -267,8 +267,12 @@ const runningCell = (
     ? (op === 'sum' ? floatSum : floatProduct)(termsOf(y, part), accumulatorFor(result), result)
     : wholeTotal(op, y, part);
 
-export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Bounded {
-  const result = sumTypeFor(x.dtype, x.values.length);
+export function runningTotal(
+  op: 'sum' | 'prod',
+  x: Bounded,
+  axis: number,
+  result: DType = sumTypeFor(x.dtype, x.values.length),
+): Bounded {
   const y = isFloat(result) ? x : cast(x, result);
   const values = new Array<Value>(y.values.length);
   const errors = new Float64Array(y.values.length);
