@@ -261,11 +261,14 @@ export const joinFormRow: Row = (x, dice, { values, fresh }) => {
   return one('concat', move.concat(parts, axis), [named(axis, x.shape.length, dice)], [...picked, empty]);
 };
 
-/** A sum in another type than its own. */
+/** A sum or product in another type than its own. */
 export const typedSumRow: Row = (x, dice) => {
-  if (x.shape.length === 0 || isFloat(x.dtype)) return null;
-  const dtype = pickOf(['i64', 'f64', 'u64'] as const, dice);
+  if (x.shape.length === 0) return null;
+  const dtype = pickOf(totalTypes, dice);
   if (dtype === sumTypeFor(x.dtype, x.values.length)) return null;
   const axis = dice(x.shape.length);
-  return one('sum', acc.totalAs(dtype, x, [axis]), [{ axis: named(axis, x.shape.length, dice), dtype }]);
+  const name = pickOf(['sum', 'prod'] as const, dice);
+  const result =
+    dtype === 'bool' ? acc.truth(name === 'sum' ? 'any' : 'all', x, [axis]) : acc.totalAs(name, dtype, x, [axis]);
+  return one(name, result, [{ axis: named(axis, x.shape.length, dice), dtype }]);
 };

@@ -101,8 +101,9 @@ describe('random graphs have', () => {
       expect(indices.some((x) => x.dtype === dtype)).toBe(true);
     expect(share((s) => s.step.op === 'cumsum' && options(s).reverse === true)).toBeGreaterThan(0);
     expect(share((s) => s.step.op === 'cumprod' && options(s).exclusive === true)).toBeGreaterThan(0);
-    for (const dtype of ['bool', 'i64', 'f16'])
-      expect(share((s) => ['cumsum', 'cumprod'].includes(s.step.op) && options(s).dtype === dtype)).toBeGreaterThan(0);
+    for (const op of ['cumsum', 'cumprod', 'sum', 'prod'])
+      for (const dtype of ['bool', 'i64', 'f16'])
+        expect(share((s) => s.step.op === op && options(s).dtype === dtype)).toBeGreaterThan(0);
   });
 
   it('values made by rules, choices beside numbers, rows with infinities, and eight axes', () => {
