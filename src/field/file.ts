@@ -8,7 +8,8 @@ import { crc32 } from '../io/crc32.ts';
 import { FieldFileError } from './errors.ts';
 import { type FieldSnapshot, type SavedTensor, snapshotSchema } from './snapshot.ts';
 
-const magic = new Uint8Array([0x47, 0x46, 0x49, 0x45, 0x4c, 0x44, 0, 2]); // "GFIELD\0\2"
+const format = 2;
+const magic = new Uint8Array([0x47, 0x46, 0x49, 0x45, 0x4c, 0x44, 0, format]); // "GFIELD\0\2"
 /** The magic word, the length of the header and its checksum. */
 const preamble = magic.length + 8;
 const alignment = 64;
@@ -56,7 +57,9 @@ export function decodeSnapshot(file: Uint8Array, name: string): FieldSnapshot {
       problem: `${name}: ${problem}`,
       fix: 'Use a file that save() wrote, or an older copy of it.',
     });
-  if (file.length < preamble || !magic.every((b, i) => file[i] === b)) throw broken('it is no field file');
+  const word = magic.subarray(0, -1);
+  if (file.length < preamble || !word.every((b, i) => file[i] === b)) throw broken('it is no field file');
+  if (file[word.length] !== format) throw broken(`its format is ${file[word.length]}, this build reads ${format}`);
   const view = new DataView(file.buffer, file.byteOffset);
   const length = view.getUint32(magic.length, true);
   if (length > mostHeader) throw broken(`its header claims ${length} bytes`);

@@ -225,6 +225,7 @@ describe('a field file', () => {
     const right = new Uint8Array(await readFile(file));
     const cases: [RegExp, (bytes: Uint8Array) => Uint8Array][] = [
       [/no field file/, (b) => b.with(0, 0x48)],
+      [/format is 1, this build reads 2/, (b) => b.with(7, 1)],
       [/checksum of tensor 'field'|checksum of tensor/, (b) => b.with(b.length - 3, b[b.length - 3]! ^ 1)],
       [/bytes follow/, (b) => Uint8Array.from([...b, 1])],
       [/beyond the end|does not lie/, (b) => b.slice(0, -1)],
