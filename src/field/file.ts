@@ -1,12 +1,17 @@
-// .gfield files: a snapshot as bytes. A magic word, a JSON header, then raw little-endian blocks aligned to 64, each with a checksum.
+// .gfield files: a snapshot as bytes. A magic word, a JSON header, then raw little-endian blocks aligned to 64. Header and blocks have
+// checksums, and what lies between them is zero: a file in which anything was altered is refused.
 //
 // Written to a temporary file, flushed, renamed: a file is whole or not there.
 
 import { fileSystem, replaceFile } from '../base/whole-file.ts';
+import { crc32 } from '../io/crc32.ts';
 import { FieldFileError } from './errors.ts';
 import { type FieldSnapshot, type SavedTensor, snapshotSchema } from './snapshot.ts';
 
-const magic = new Uint8Array([0x47, 0x46, 0x49, 0x45, 0x4c, 0x44, 0, 1]); // "GFIELD\0\1"
+const format = 2;
+const magic = new Uint8Array([0x47, 0x46, 0x49, 0x45, 0x4c, 0x44, 0, format]); // "GFIELD\0\2"
+/** The magic word, the length of the header and its checksum. */
+const preamble = magic.length + 8;
 const alignment = 64;
 const mostHeader = 16 << 20;
 
@@ -30,12 +35,14 @@ export function encodeSnapshot(snapshot: FieldSnapshot): Uint8Array {
     size = aligned(size + bytes.byteLength);
   }
   const header = new TextEncoder().encode(JSON.stringify({ ...rest, tensors: blocks }, replaceNumbers));
-  const first = aligned(magic.length + 4 + header.length);
+  const first = aligned(preamble + header.length);
   const last = blocks.at(-1);
-  const file = new Uint8Array(first + (last ? last.offset + last.bytes : 0));
+  const file = new Uint8Array(last ? first + last.offset + last.bytes : preamble + header.length);
   file.set(magic);
-  new DataView(file.buffer).setUint32(magic.length, header.length, true);
-  file.set(header, magic.length + 4);
+  const view = new DataView(file.buffer);
+  view.setUint32(magic.length, header.length, true);
+  view.setUint32(magic.length + 4, crc32(header), true);
+  file.set(header, preamble);
   for (const { name, offset } of blocks) file.set(tensors[name]!.bytes, first + offset);
   return file;
 }
@@ -50,32 +57,39 @@ export function decodeSnapshot(file: Uint8Array, name: string): FieldSnapshot {
       problem: `${name}: ${problem}`,
       fix: 'Use a file that save() wrote, or an older copy of it.',
     });
-  if (file.length < magic.length + 4 || !magic.every((b, i) => file[i] === b)) throw broken('it is no field file');
-  const length = new DataView(file.buffer, file.byteOffset).getUint32(magic.length, true);
+  const word = magic.subarray(0, -1);
+  if (file.length < preamble || !word.every((b, i) => file[i] === b)) throw broken('it is no field file');
+  if (file[word.length] !== format) throw broken(`its format is ${file[word.length]}, this build reads ${format}`);
+  const view = new DataView(file.buffer, file.byteOffset);
+  const length = view.getUint32(magic.length, true);
   if (length > mostHeader) throw broken(`its header claims ${length} bytes`);
-  const start = magic.length + 4;
-  if (file.length < start + length) throw broken('it ends within its header');
+  const begun = preamble + length;
+  if (file.length < begun) throw broken('it ends within its header');
   let header: FieldSnapshot & { readonly tensors: readonly Block[] };
   try {
-    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(file.subarray(start, start + length)));
+    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(file.subarray(preamble, begun)));
   } catch {
     throw broken('its header is no JSON');
   }
   if (header?.schema !== snapshotSchema)
     throw broken(`its schema is '${String(header?.schema)}', not '${snapshotSchema}'`);
+  if (crc32(file.subarray(preamble, begun)) !== view.getUint32(magic.length + 4, true))
+    throw broken('the checksum of its header is wrong');
   if (
     !Array.isArray(header.tensors) ||
     ![header.values, header.options].every((v) => typeof v === 'object' && v !== null)
   )
     throw broken('its header lacks tensors, values or options');
-  const first = aligned(start + length);
+  const first = aligned(begun);
   const tensors: Record<string, SavedTensor> = {};
-  let end = first;
+  let end = begun;
   for (const b of header.tensors as readonly Block[]) {
     if (!isBlock(b)) throw broken(`tensor '${String((b as Block | null)?.name)}' is not described as one`);
     const whole = [b.offset, b.bytes].every((n) => Number.isSafeInteger(n) && n >= 0);
     if (!whole || first + b.offset !== aligned(end) || first + b.offset + b.bytes > file.length)
       throw broken(`tensor '${b.name}' does not lie where the one before it ends, or beyond the end of the file`);
+    if (file.subarray(end, first + b.offset).some((byte) => byte !== 0))
+      throw broken(`what lies before tensor '${b.name}' is not zero`);
     end = first + b.offset + b.bytes;
     const bytes = file.slice(first + b.offset, end);
     if (crc32(bytes) !== b.crc32) throw broken(`the checksum of tensor '${b.name}' is wrong`);
@@ -95,18 +109,6 @@ function isBlock(b: unknown): b is Block {
 
 /** The dtypes that a field is saved in. */
 const elementBytes = { f16: 2, f32: 4, f64: 8, i32: 4 } as const;
-
-const table = Uint32Array.from({ length: 256 }, (_, n) => {
-  let c = n;
-  for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
-  return c >>> 0;
-});
-
-export function crc32(bytes: Uint8Array): number {
-  let c = 0xffffffff;
-  for (let i = 0; i < bytes.length; i++) c = table[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
-  return (c ^ 0xffffffff) >>> 0;
-}
 
 export async function writeFile(file: string, bytes: Uint8Array): Promise<void> {
   try {

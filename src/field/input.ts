@@ -44,8 +44,10 @@ export function checkInput(
     });
   let largest = 0;
   for (let i = 0; i < length; i++) {
-    const size = Math.abs(given[i]!);
-    if (!(typeof given[i] === 'number' && size <= inputLimit)) throw badValue(given[i], i, where);
+    const value = given[i]!;
+    if (typeof value !== 'number') throw badValue(value, i, where);
+    const size = Math.abs(value);
+    if (!(size <= inputLimit)) throw badValue(value, i, where);
     if (size > largest) largest = size;
   }
   const { sensors } = into;

@@ -8,6 +8,7 @@ import { checked } from '../base/signatures.ts';
 import type { DeviceId } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Attempts, Maybe, Undefinable, Work } from '../governor/recovery/attempt.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import type { AttemptPolicy } from '../governor/recovery/options.ts';
 import type { RuntimeHost } from './host.ts';
@@ -16,6 +17,7 @@ import { anywhere, type Want } from './want.ts';
 export interface AttemptOptions extends Undefinable<AttemptPolicy> {
   /** Where the work runs as long as that device works. Default: wherever the router says, op by op. */
   readonly device?: DeviceId | undefined;
+  /** Ends the wait for the work with an error. Work that goes on is not tried again, and what it returns is disposed of. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -46,10 +48,10 @@ export function attempt<T>(
       const inside = host.scopes.current();
       return inside && inside.prefer === place ? body() : host.scope(body, places);
     });
-    return host.scope(() => work({ device: place?.id ?? null, run }), places);
+    return host.scope(() => unlessAborted(work({ device: place?.id ?? null, run }), policy.what, signal), places);
   };
   // Without a device each op is placed, and tried again, by itself.
-  if (device === undefined) return at(null);
+  if (device === undefined) return heeding(at(null), policy.what, signal);
   const subject: { place: Place | null } = { place: null };
   const whole: Work<typeof subject, Want, Maybe<T>> = {
     what: policy.what,
@@ -61,5 +63,18 @@ export function attempt<T>(
     blame: (_, { place }) => place && { place, node: null },
   };
   const want: Want = { ...anywhere, prefer: host.place(device, 'attempt'), policy };
-  return attempts.runAsync(whole, subject, want, signal);
+  return heeding(attempts.runAsync(whole, subject, want, signal), policy.what, signal);
 }
+
+/** A wait that the signal ends too. */
+const heeding = <T>(done: Maybe<T>, what: string, signal: AbortSignal | undefined): Maybe<T> =>
+  signal && done instanceof Promise ? withDeadline(done, Number.POSITIVE_INFINITY, { what, signal }) : done;
+
+/** Nobody waits any more for what comes after the signal: as an error its scope disposes of it. */
+const unlessAborted = <T>(done: Maybe<T>, what: string, signal: AbortSignal | undefined): Maybe<T> =>
+  signal && done instanceof Promise
+    ? done.then((value) => {
+        if (signal.aborted) throw aborted(what, signal);
+        return value;
+      })
+    : done;

@@ -61,13 +61,6 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   let last: Remembered | null = null;
   let disposed = false;
 
-  /** The same call again: of arguments, or of everything that was read. */
-  const repeat = (asked: Remembered, scalars: readonly number[]): ((inputs: readonly Node[]) => Node[]) => {
-    const again = (leaves: readonly Node[]): Node[] => run(asked, scalars, engine, host, leaves, again);
-    return (inputs) => again(leavesOf(asked, inputs));
-  };
-  const recurrenceOf = (asked: Remembered): Recurrent =>
-    (asked.recurrence ??= { keeps: false, step: repeat(asked, asked.scalars), onRecompute: host.recomputed });
   const call = (...args: A): R => {
     host.checkOpen('compile');
     if (disposed) throw usedAfterDispose();
@@ -80,9 +73,9 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     if (recipes.any) recipes.restore(inputs);
     const { draws } = asked.signature;
     let outputs: Node[];
-    if (draws.length > 0) outputs = repeat(asked, known ? drawn(asked, host) : asked.scalars)(inputs);
+    if (draws.length > 0) outputs = repeat(asked, known ? drawn(asked, host) : asked.scalars, engine, host)(inputs);
     else {
-      const recurrence = recurrenceOf(asked);
+      const recurrence = recurrenceOf(asked, engine, host);
       outputs = recurrence.step(inputs);
       recipes.advance(recurrence, inputs, outputs);
     }
@@ -103,6 +96,27 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     kernels: { get: () => kernelsOf(last?.signature.executable) },
   }) as unknown as Compiled<A, R>;
 }
+
+/**
+ * The same call again: of arguments, or of everything that was read. Made out here, where the body is not in sight: results keep it,
+ * and so does `abandoned`; a body often sees the compiled function, which then could never be collected.
+ */
+function repeat(
+  asked: Remembered,
+  scalars: readonly number[],
+  engine: Engine,
+  host: RuntimeHost,
+): (inputs: readonly Node[]) => Node[] {
+  const again = (leaves: readonly Node[]): Node[] => run(asked, scalars, engine, host, leaves, again);
+  return (inputs) => again(leavesOf(asked, inputs));
+}
+
+const recurrenceOf = (asked: Remembered, engine: Engine, host: RuntimeHost): Recurrent =>
+  (asked.recurrence ??= {
+    keeps: false,
+    step: repeat(asked, asked.scalars, engine, host),
+    onRecompute: host.recomputed,
+  });
 
 const noKernels: readonly string[] = [];
 const kernelNames = new WeakMap<Executable, readonly string[]>();

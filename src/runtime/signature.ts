@@ -145,6 +145,9 @@ function symbolic(host: RuntimeHost, args: readonly unknown[]): Symbolic {
 }
 
 /** Programs and calls that a compiled function keeps. */
+/** Out here: what is remembered keeps it, and must not keep the body with it. */
+const isTensor = (value: unknown): value is Tensor => value instanceof TensorCore;
+
 const mostSignatures = 16;
 const mostRemembered = 64;
 
@@ -199,7 +202,7 @@ export class Signatures {
       // The scope frees what the body made on the way, so that the plan keeps nothing but results.
       host.scope(() => {
         const result = host.tracing(() => body(...(symbols.args as never[])));
-        const flat = flatten(result, (v): v is Tensor => v instanceof TensorCore, 'compile', 'the result');
+        const flat = flatten(result, isTensor, 'compile', 'the result');
         graph = flat.values.map((t) => nodeOf(t, host, 'compile'));
         rebuild = flat.rebuild;
         for (const n of graph) addHandle(n);

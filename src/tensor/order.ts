@@ -20,6 +20,9 @@ export interface ScanOptions<E extends DType = DType> {
   readonly dtype?: E | undefined;
 }
 
+/** What sums and products of bools are: true once any was, true as long as all were. No number of elements wraps them around. */
+const ofBools: Readonly<Partial<Record<Combine, Combine>>> = { sum: 'max', prod: 'min' };
+
 export interface SortOptions {
   readonly descending?: boolean | undefined;
 }
@@ -70,11 +73,13 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
     const whole = axis === undefined ? reshape(this.node, [this.size]) : this.node;
     const shape = whole.shape.values;
     const a = normalizeAxis(axis ?? 0, shape.length, where);
-    const type = result === 'bool' ? 'u8' : accumulatorFor(result);
-    const x = cast(whole, type);
+    const bools = result === 'bool';
+    const type = bools ? 'u8' : accumulatorFor(result);
+    const x = cast(bools ? cast(whole, 'bool') : whole, type);
     if (this.size === 0) return this.make(cast(x, result));
     const from = exclusive ? shifted(x, a, reverse, combine === 'prod' ? 1 : 0, where) : x;
-    return this.make(cast(makeNode('scan', type, shape, [from], args.scan(combine, a, reverse)), result));
+    const how = bools ? (ofBools[combine] ?? combine) : combine;
+    return this.make(cast(makeNode('scan', type, shape, [from], args.scan(how, a, reverse)), result));
   }
 
   /**

@@ -67,6 +67,30 @@ describe('a signal', () => {
     expect(await t.array()).toEqual([2, 3]);
   });
 
+  it('ends an attempt at work that never answers, and disposes of what comes too late', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'] });
+    for (const options of [{}, { device: 'cpu' }]) {
+      const stop = new AbortController();
+      let answer!: () => void;
+      let tries = 0;
+      let late: Tensor | undefined;
+      const waiting = rt.attempt({ ...options, signal: stop.signal }, async () => {
+        tries++;
+        late = rt.ones([4]).add(1).compute();
+        await new Promise<void>((resolve) => (answer = resolve));
+        return late;
+      });
+      stop.abort(new Error('enough'));
+      await expect(waiting).rejects.toMatchObject({ code: 'ABORTED', cause: { message: 'enough' } });
+      answer();
+      await expect.poll(() => late!.disposed).toBe(true);
+      expect([tries, rt.stats().tensors]).toEqual([1, 0]);
+    }
+    const { signal } = new AbortController();
+    const kept = await rt.attempt({ signal }, async () => rt.ones([2]).add(1));
+    expect(await kept.array()).toEqual([2, 2]);
+  });
+
   it('ends reading and writing files, and leaves none half written', async () => {
     const rt = await runtime();
     const folder = await mkdtemp(join(tmpdir(), 'gpuforge-abort-'));

@@ -2,7 +2,7 @@
 
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ArgumentError, createRuntime, type DType, DTypeError, type Runtime } from '../../src/index.ts';
+import { ArgumentError, createRuntime, type DType, DTypeError, type Runtime, type Tensor } from '../../src/index.ts';
 
 let rt: Runtime;
 beforeAll(async () => {
@@ -114,6 +114,18 @@ describe('a sum of bools', () => {
     expect([mask.cumsum().dtype, ...mask.cumsum().dataSync()]).toEqual(['i32', 0, 1, 2]);
     expect([mask.prod().dtype, mask.mean().dtype]).toEqual(['i32', 'f32']);
     expect(rt.tensor([1, 2], { dtype: 'i32' }).sum().dtype).toBe('i64');
+  });
+
+  it('in bool is whether any was true so far, or all, whatever they were made from and however many there are', () => {
+    const read = (t: Tensor): number[] => [...(t.dataSync() as Uint8Array)];
+    const x = rt.tensor([0, 0.5, 0, Number.NaN], { dtype: 'f64' });
+    expect(read(x.cumsum(0, { dtype: 'bool' }))).toEqual([0, 1, 1, 1]);
+    expect(read(x.cumprod(0, { dtype: 'bool', reverse: true }))).toEqual([0, 0, 0, 1]);
+    expect(read(x.cumsum(0, { dtype: 'bool', exclusive: true }))).toEqual([0, 0, 1, 1]);
+    expect(read(x.cumprod(0, { dtype: 'bool', exclusive: true }))).toEqual([1, 0, 0, 0]);
+    expect(read(rt.tensor([256, 0], { dtype: 'i32' }).cumsum(0, { dtype: 'bool' }))).toEqual([1, 1]);
+    const many = rt.ones([600], { dtype: 'bool' });
+    expect(read(many.cumsum(0, { dtype: 'bool' }).all())).toEqual([1]);
   });
 });
 

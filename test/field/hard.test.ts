@@ -8,6 +8,7 @@ import { uniform } from '../../examples/field/src/cart.ts';
 import { createField, Field, FieldFileError, FieldInputError, type FieldOptions } from '../../src/field/index.ts';
 import { type LoopClock, runLoop } from '../../src/field/loop.ts';
 import { createRuntime, DisposedError, type FaultyDevice, ForgeError, withFaults } from '../../src/index.ts';
+import { crc32 } from '../../src/io/crc32.ts';
 import { all, everyNth } from '../support/extent.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 
@@ -314,23 +315,31 @@ describe('a damaged file', () => {
       const file = join(folder, 'a.gfield');
       await field.save(file);
       const right = new Uint8Array(await readFile(file));
-      const headerEnd = 12 + new DataView(right.buffer).getUint32(8, true);
+      const headerEnd = 16 + new DataView(right.buffer).getUint32(8, true);
       const random = uniform(7);
       const pick = (n: number): number => Math.floor(random() * n);
       const broken = join(folder, 'b.gfield');
       const tried: Uint8Array[] = [];
-      // Bytes of the header and of the tensors, pieces cut off, pieces doubled, words of the header replaced.
+      // A header with the right checksum for what it says now: what is wrong must be found all the same.
+      const sealed = (made: Uint8Array): Uint8Array => {
+        const view = new DataView(made.buffer);
+        view.setUint32(12, crc32(made.subarray(16, 16 + view.getUint32(8, true))), true);
+        return made;
+      };
+      // Bits anywhere, bytes of the header, pieces cut off: all of them are noticed.
+      const damaged: Uint8Array[] = [];
+      for (let i = 0; i < 40; i++) {
+        const made = right.slice();
+        made[pick(i % 2 === 0 ? made.length : headerEnd)]! ^= 1 << pick(8);
+        damaged.push(made, right.slice(0, pick(right.length)));
+      }
+      // Bytes and words of the header replaced.
       for (let i = 0; i < (all ? 400 : 100); i++) {
         const made = right.slice();
-        made[12 + pick(headerEnd - 12)] = 32 + pick(95);
-        tried.push(made);
+        made[16 + pick(headerEnd - 16)] = 32 + pick(95);
+        tried.push(sealed(made));
       }
-      for (let i = 0; i < 20; i++) {
-        const made = right.slice();
-        made[pick(made.length)]! ^= 1 << pick(8);
-        tried.push(made, right.slice(0, pick(right.length)));
-      }
-      const text = new TextDecoder().decode(right.subarray(12, headerEnd));
+      const text = new TextDecoder().decode(right.subarray(16, headerEnd));
       const swaps: [RegExp, string][] = [
         [/"carried":\{[^}]*\}/, '"carried":null'],
         [/"carried":\{[^}]*\}/, '"carried":{}'],
@@ -355,15 +364,15 @@ describe('a damaged file', () => {
       ];
       for (const [from, to] of swaps) {
         const changed = new TextEncoder().encode(text.replace(from, to));
-        const length = 12 + changed.length;
+        const length = 16 + changed.length;
         const start = Math.ceil(length / 64) * 64;
         const oldStart = Math.ceil(headerEnd / 64) * 64;
         const made = new Uint8Array(start + right.length - oldStart);
         made.set(right.subarray(0, 8));
         new DataView(made.buffer).setUint32(8, changed.length, true);
-        made.set(changed, 12);
+        made.set(changed, 16);
         made.set(right.subarray(oldStart), start);
-        tried.push(made);
+        tried.push(sealed(made));
       }
       let refused = 0;
       await using victim = await createField({ runtime: rt, device: 'cpu', ...small, model: 'full', channels: 24 });
@@ -373,7 +382,7 @@ describe('a damaged file', () => {
         await writeFile(broken, bytes);
         const loaded = await Field.load(broken, { runtime: rt, device: 'cpu' }).catch((e: unknown) => e as Error);
         if (loaded instanceof Field) {
-          // Names and digits of a header have no checksum: what they say must still be a field.
+          // Another name or digit, as somebody might write them: what they say must still be a field.
           expect((await loaded.step(input(0))).motors).toHaveLength(loaded.options.shape.motorDim);
           await loaded.dispose();
           continue;
@@ -382,6 +391,10 @@ describe('a damaged file', () => {
         expect(loaded, new TextDecoder().decode(bytes.subarray(0, 40))).toBeInstanceOf(FieldFileError);
       }
       expect(refused).toBeGreaterThan(80);
+      for (const bytes of damaged) {
+        await writeFile(broken, bytes);
+        await expect(Field.load(broken, { runtime: rt, device: 'cpu' })).rejects.toThrow(FieldFileError);
+      }
       expect(await bytesOf(victim)).toEqual(before);
     } finally {
       await rm(folder, { recursive: true });

@@ -139,6 +139,8 @@ describe.each(kinds)('a field on %s', (kind) => {
       'abcd',
       null,
       [0, 0, '1', 0],
+      [0, 0, 0n, 0],
+      BigInt64Array.of(0n, 0n, 0n, 0n),
     ];
     for (const values of bad) {
       await expect(field.step(values as never)).rejects.toThrow(FieldInputError);
@@ -223,12 +225,15 @@ describe('a field file', () => {
     const right = new Uint8Array(await readFile(file));
     const cases: [RegExp, (bytes: Uint8Array) => Uint8Array][] = [
       [/no field file/, (b) => b.with(0, 0x48)],
+      [/format is 1, this build reads 2/, (b) => b.with(7, 1)],
       [/checksum of tensor 'field'|checksum of tensor/, (b) => b.with(b.length - 3, b[b.length - 3]! ^ 1)],
       [/bytes follow/, (b) => Uint8Array.from([...b, 1])],
       [/beyond the end|does not lie/, (b) => b.slice(0, -1)],
       [/within its header/, (b) => b.slice(0, 100)],
       [/header claims/, (b) => b.with(11, 0x7f)],
       [/schema/, (b) => replaced(b, 'gpuforge.field/1', 'gpuforge.field/2')],
+      [/checksum of its header/, (b) => replaced(b, '"keep":0.9', '"keep":0.5')],
+      [/not zero/, (b) => b.with(16 + new DataView(b.buffer).getUint32(8, true), 1)],
       [/no JSON/, (b) => replaced(b, '{"schema"', '{schema""')],
     ];
     for (const [reason, change] of cases) {

@@ -99,9 +99,9 @@ const isSteady = (x: Bounded, at: readonly number[]): number => (at.some((i) => 
 export const total = (op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): Bounded =>
   totalOf(op, sumTypeFor(x.dtype, x.values.length), x, axes);
 
-/** The sum of integers or bools in a type of its own. */
-export const totalAs = (result: DType, x: Bounded, axes: readonly number[]): Bounded =>
-  totalOf('sum', result, cast(x, result), axes);
+/** A sum or product in a type of its own. */
+export const totalAs = (op: 'sum' | 'prod', result: DType, x: Bounded, axes: readonly number[]): Bounded =>
+  totalOf(op, result, cast(x, accumulatorFor(result)), axes);
 
 function totalOf(op: 'sum' | 'prod', result: DType, x: Bounded, axes: readonly number[]): Bounded {
   const wide = accumulatorFor(result);
@@ -267,8 +267,12 @@ const runningCell = (
     ? (op === 'sum' ? floatSum : floatProduct)(termsOf(y, part), accumulatorFor(result), result)
     : wholeTotal(op, y, part);
 
-export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Bounded {
-  const result = sumTypeFor(x.dtype, x.values.length);
+export function runningTotal(
+  op: 'sum' | 'prod',
+  x: Bounded,
+  axis: number,
+  result: DType = sumTypeFor(x.dtype, x.values.length),
+): Bounded {
   const y = isFloat(result) ? x : cast(x, result);
   const values = new Array<Value>(y.values.length);
   const errors = new Float64Array(y.values.length);

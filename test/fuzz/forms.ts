@@ -4,7 +4,7 @@
 import { accumulatorFor, type DType, dtypes, isFloat, sumTypeFor } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
-import { where as chosen, scalarBeside } from './elementwise.ts';
+import { cast, where as chosen, scalarBeside } from './elementwise.ts';
 import { type Dice, type Move, named, one, pickOf, type Row } from './move.ts';
 import * as move from './rearrange.ts';
 import { type Bounded, epsilon, fill, largest, rounded, unravel, zeroOf } from './value.ts';
@@ -12,7 +12,15 @@ import { type Bounded, epsilon, fill, largest, rounded, unravel, zeroOf } from '
 const first = (shape: readonly number[], axis: number, count: number): (readonly [number, number, number])[] =>
   shape.map((d, i) => [0, i === axis ? count : d, 1] as const);
 
-/** Running totals and extremes with options: from the end, each without itself. */
+/** Dtypes that running totals are asked for; bool stands for whether any was true so far, or all. */
+const totalTypes = ['bool', 'i32', 'i64', 'u64', 'f16', 'f32', 'f64'] as const satisfies readonly DType[];
+
+function totalIn(op: 'sum' | 'prod', x: Bounded, axis: number, dtype: DType): Bounded {
+  if (dtype !== 'bool') return acc.runningTotal(op, cast(x, accumulatorFor(dtype)), axis, dtype);
+  return cast(move.runningExtreme(cast(cast(x, 'bool'), 'u8'), axis, op === 'sum' ? 'max' : 'min'), 'bool');
+}
+
+/** Running totals and extremes with options: from the end, each without itself, in a dtype of one's own. */
 export const scanFormRow: Row = (x, dice) => {
   if (x.shape.length === 0) return null;
   const axis = dice(x.shape.length);
@@ -26,9 +34,10 @@ export const scanFormRow: Row = (x, dice) => {
     return one(name, turned(running), [at, { reverse }]);
   }
   const op = name === 'cumsum' ? 'sum' : 'prod';
-  const running = acc.runningTotal(op, turned(x), axis);
+  const dtype = dice(2) === 0 ? pickOf(totalTypes, dice) : null;
+  const running = dtype ? totalIn(op, turned(x), axis, dtype) : acc.runningTotal(op, turned(x), axis);
   const shifted = exclusive ? pushed(running, axis, op === 'sum' ? 0 : 1) : running;
-  return one(name, turned(shifted), [at, { reverse, exclusive }]);
+  return one(name, turned(shifted), [at, { reverse, exclusive, ...(dtype ? { dtype } : {}) }]);
 };
 
 /** Each element at the next place, a value at the first. */
@@ -252,11 +261,14 @@ export const joinFormRow: Row = (x, dice, { values, fresh }) => {
   return one('concat', move.concat(parts, axis), [named(axis, x.shape.length, dice)], [...picked, empty]);
 };
 
-/** A sum in another type than its own. */
+/** A sum or product in another type than its own. */
 export const typedSumRow: Row = (x, dice) => {
-  if (x.shape.length === 0 || isFloat(x.dtype)) return null;
-  const dtype = pickOf(['i64', 'f64', 'u64'] as const, dice);
+  if (x.shape.length === 0) return null;
+  const dtype = pickOf(totalTypes, dice);
   if (dtype === sumTypeFor(x.dtype, x.values.length)) return null;
   const axis = dice(x.shape.length);
-  return one('sum', acc.totalAs(dtype, x, [axis]), [{ axis: named(axis, x.shape.length, dice), dtype }]);
+  const name = pickOf(['sum', 'prod'] as const, dice);
+  const result =
+    dtype === 'bool' ? acc.truth(name === 'sum' ? 'any' : 'all', x, [axis]) : acc.totalAs(name, dtype, x, [axis]);
+  return one(name, result, [{ axis: named(axis, x.shape.length, dice), dtype }]);
 };

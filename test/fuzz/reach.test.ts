@@ -87,7 +87,7 @@ describe('random graphs have', () => {
   });
 
   it('axes and indices that count from the end, indices of every integer type', () => {
-    const options = ({ step }: Seen): { axis?: unknown; reverse?: boolean; exclusive?: boolean } =>
+    const options = ({ step }: Seen): { axis?: unknown; reverse?: boolean; exclusive?: boolean; dtype?: string } =>
       step.args.find((a): a is object => typeof a === 'object' && !Array.isArray(a)) ?? {};
     for (const op of ['cumsum', 'gather', 'takeAlongAxis', 'concat'])
       expect(share(({ step }) => step.op === op && Number(step.args[0]) < 0)).toBeGreaterThan(0);
@@ -101,6 +101,9 @@ describe('random graphs have', () => {
       expect(indices.some((x) => x.dtype === dtype)).toBe(true);
     expect(share((s) => s.step.op === 'cumsum' && options(s).reverse === true)).toBeGreaterThan(0);
     expect(share((s) => s.step.op === 'cumprod' && options(s).exclusive === true)).toBeGreaterThan(0);
+    for (const op of ['cumsum', 'cumprod', 'sum', 'prod'])
+      for (const dtype of ['bool', 'i64', 'f16'])
+        expect(share((s) => s.step.op === op && options(s).dtype === dtype)).toBeGreaterThan(0);
   });
 
   it('values made by rules, choices beside numbers, rows with infinities, and eight axes', () => {

@@ -99,6 +99,15 @@ describe('register programs', () => {
     expect(() => compileFormula('a*b*c*d', { maxSteps: 20 })).toThrow(/takes \d+ steps, the most is 20/);
     expect(() => compileFormula('x * (y')).toThrow(/goes wrong/);
     expect(() => compileFormula('x ? y')).toThrow(/goes wrong at '\?'/);
+    // Long texts end in an answer or a refusal too.
+    const brackets = (n: number): string => `${'('.repeat(n)}x${')'.repeat(n)}`;
+    expect(compileFormula(brackets(500)).steps.length).toBe(1);
+    expect(() => compileFormula(brackets(501))).toThrow(/more than 500 brackets/);
+    expect(() => compileFormula(brackets(50_000))).toThrow(/more than 500 brackets/);
+    expect(() => compileFormula(`${'x*'.repeat(50_000)}x`)).toThrow(/takes Infinity steps, the most is 65536/);
+    const words = new BigUint64Array(1);
+    compileFormula(`${'x+y-'.repeat(20_000)}x`).apply(words, { x: 5n, y: 3n });
+    expect(words[0]).toBe(BigInt.asUintN(64, 5n + 20_000n * (3n - 5n)));
   });
 
   it('average over roots of unity: Σ p(ω^j τ + x) = m p(x)', () => {

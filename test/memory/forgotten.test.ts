@@ -1,8 +1,10 @@
 // Loops that dispose of nothing, however they let the event loop turn: what they hold stays within bounds.
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { collectGarbage } from '../../src/base/garbage.ts';
 import { createRuntime, ForgeError, type Runtime, type Tensor } from '../../src/index.ts';
 import { diffuseField } from '../../src/lattice/index.ts';
+import { within } from '../support/time.ts';
 
 /** 4 MiB each; all rounds together are several times what may be held. */
 const side = 1024;
@@ -65,5 +67,38 @@ describe('loops without dispose hold less than 256 MiB beyond what they use:', (
     } finally {
       await rt.close();
     }
+  });
+});
+
+/** Functions that their own bodies can see: what one closure of a scope holds, all of them hold. */
+const functions: Readonly<Record<string, (rt: Runtime, add: Tensor) => (x: Tensor) => Tensor>> = {
+  'a kernel': (rt, add) => rt.kernel((x) => x.add(add)),
+  'a compiled function': (rt, add) => {
+    const f = rt.compile((x: Tensor) => x.add(add));
+    const again = (x: Tensor): Tensor => f(f(x));
+    again(rt.ones([2])).dispose();
+    return f;
+  },
+  'a compiled function that returns an object': (rt, add) => {
+    const f = rt.compile((x: Tensor) => ({ sum: x.add(add), more: [x.mul(2)] }));
+    return (x) => f(x).sum;
+  },
+};
+
+describe('a function that nobody can call any more is collected, with what it captured:', () => {
+  it.each(Object.keys(functions))('%s', async (name) => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    const x = rt.tensor([1, 1]);
+    const left = await (async () => {
+      const add = rt.tensor([1, 2]);
+      const f = functions[name]!(rt, add);
+      expect(await f(x).array()).toEqual([2, 3]);
+      return [new WeakRef(f), new WeakRef(add)];
+    })();
+    await vi.waitFor(async () => {
+      await collectGarbage();
+      // An error that held what is left would keep it.
+      expect(left.map((ref) => ref.deref() === undefined)).toEqual([true, true]);
+    }, within(2000));
   });
 });

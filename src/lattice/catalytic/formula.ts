@@ -14,10 +14,14 @@ export interface FormulaOptions {
   readonly maxSteps?: number | undefined;
 }
 
-type Formula =
+/** How many steps a part takes is known as soon as it is read: a long text is refused before anything goes through it. */
+type Formula = { readonly steps: number } & (
   | { readonly kind: 'input'; readonly name: string }
   | { readonly kind: 'number'; readonly value: bigint }
-  | { readonly kind: 'sum' | 'difference' | 'product'; readonly a: Formula; readonly b: Formula };
+  | { readonly kind: 'product'; readonly a: Formula; readonly b: Formula }
+  // However many: a sum of thousands is no deeper than one of two.
+  | { readonly kind: 'sum'; readonly terms: readonly { readonly sign: 1 | -1; readonly of: Formula }[] }
+);
 
 /** `x*y + z` → a program that adds its value to register 0 and leaves all others as they were. */
 export const compileFormula = checked(
@@ -25,12 +29,12 @@ export const compileFormula = checked(
   formulaSignature,
   (text: string, o: FormulaOptions = {}): RegisterProgram => {
     const formula = parse(text);
-    const steps = countSteps(formula);
+    const { steps } = formula;
     const { maxSteps = 4 ** 8 } = o;
     if (steps > maxSteps) {
       throw invalidArgument({
         where,
-        problem: `'${text}' takes ${steps} steps, the most is ${maxSteps}`,
+        problem: `'${shortened(text)}' takes ${steps} steps, the most is ${maxSteps}`,
         fix: 'Use a formula of less depth, or raise maxSteps.',
       });
     }
@@ -43,21 +47,20 @@ export const compileFormula = checked(
 
 const where = 'compileFormula';
 
-/** Steps that `emit` makes, without making them. */
-function countSteps(f: Formula): number {
-  if (f.kind === 'input' || f.kind === 'number') return 1;
-  const [a, b] = [countSteps(f.a), countSteps(f.b)];
-  return f.kind === 'product' ? 2 * a + 2 * b + 4 : a + b;
-}
+/** Brackets may be nested this deep. */
+const deepest = 500;
+
+const shortened = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
 /** r[target] ± f, with registers from `spare` on for the factors; returns how many registers there are then. */
 function emit(f: Formula, target: number, spare: number, sign: 1 | -1, into: RegisterStep[]): number {
   if (f.kind === 'input') into.push({ target, sign, term: { kind: 'input', name: f.name } });
   if (f.kind === 'number') into.push({ target, sign, term: { kind: 'product', constant: f.value, registers: [] } });
   if (f.kind === 'input' || f.kind === 'number') return Math.max(target + 1, spare);
-  if (f.kind !== 'product') {
-    const second = f.kind === 'sum' ? sign : (-sign as 1 | -1);
-    return Math.max(emit(f.a, target, spare, sign, into), emit(f.b, target, spare, second, into));
+  if (f.kind === 'sum') {
+    let most = spare;
+    for (const t of f.terms) most = Math.max(most, emit(t.of, target, spare, (sign * t.sign) as 1 | -1, into));
+    return most;
   }
   // (r1 + a)(r2 + b) − (r1 + a) r2 − r1 (r2 + b) + r1 r2 = a b, whatever r1 and r2 hold.
   const [r1, r2] = [spare, spare + 1];
@@ -89,31 +92,49 @@ function parse(text: string): Formula {
   const bad = (): never => {
     throw invalidArgument({
       where,
-      problem: `'${text}' ends or goes wrong at '${tokens[at] ?? 'its end'}'`,
+      problem: `'${shortened(text)}' ends or goes wrong at '${tokens[at] ?? 'its end'}'`,
       fix: 'Write names, whole numbers, +, -, * and brackets, such as x*y + z.',
     });
   };
+  let depth = 0;
   const factor = (): Formula => {
     const token = tokens[at++] ?? '';
     if (token === '(') {
+      if (++depth > deepest) {
+        throw invalidArgument({
+          where,
+          problem: `'${shortened(text)}' has more than ${deepest} brackets one inside the other`,
+          fix: 'Use a formula of less depth.',
+        });
+      }
       const inner = sum();
       if (tokens[at++] !== ')') bad();
+      depth--;
       return inner;
     }
-    if (/^\d/.test(token)) return { kind: 'number', value: BigInt(token) };
-    if (/^[A-Za-z_]/.test(token)) return { kind: 'input', name: token };
+    if (/^\d/.test(token)) return { kind: 'number', value: BigInt(token), steps: 1 };
+    if (/^[A-Za-z_]/.test(token)) return { kind: 'input', name: token, steps: 1 };
     at--;
     return bad();
   };
-  const chain = (next: () => Formula, ops: Readonly<Record<string, 'sum' | 'difference' | 'product'>>): Formula => {
-    let a = next();
-    for (let kind = ops[tokens[at] ?? '']; kind; kind = ops[tokens[at] ?? '']) {
+  const product = (): Formula => {
+    let a = factor();
+    while (tokens[at] === '*') {
       at++;
-      a = { kind, a, b: next() };
+      const b = factor();
+      a = { kind: 'product', a, b, steps: 2 * a.steps + 2 * b.steps + 4 };
     }
     return a;
   };
-  const sum = (): Formula => chain(() => chain(factor, { '*': 'product' }), { '+': 'sum', '-': 'difference' });
+  const sum = (): Formula => {
+    const terms: { sign: 1 | -1; of: Formula }[] = [{ sign: 1, of: product() }];
+    while (tokens[at] === '+' || tokens[at] === '-') {
+      const sign = tokens[at++] === '+' ? 1 : -1;
+      terms.push({ sign, of: product() });
+    }
+    if (terms.length === 1) return terms[0]!.of;
+    return { kind: 'sum', terms, steps: terms.reduce((n, t) => n + t.of.steps, 0) };
+  };
   const formula = sum();
   return at < tokens.length ? bad() : formula;
 }
