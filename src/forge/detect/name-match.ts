@@ -11,8 +11,10 @@ export function matching(all: readonly Candidate[], wanted: Wanted): readonly Ca
     same.length > 0 ? same : rows.filter(({ names }) => names.some((name) => name.joined === wanted.joined));
   // One word without a number is a line as often as a product: "Vega".
   if (glued.length > 0 && (/\d/.test(wanted.key) || wanted.words.length > 1)) return narrow(glued, wanted);
+  // Two letters are the end of too many names: "Xe".
+  const isShort = wanted.joined.length < 3 && !/\d/.test(wanted.joined);
   const within = rows.filter(({ names }) =>
-    names.some((name) => name.key.startsWith(`${wanted.key} `) || name.key.endsWith(` ${wanted.key}`)),
+    names.some((name) => name.key.startsWith(`${wanted.key} `) || (!isShort && name.key.endsWith(` ${wanted.key}`))),
   );
   if (glued.length > 0) return narrow([...glued, ...within], wanted);
   if (within.length > 0) return narrow(within, wanted);

@@ -38,6 +38,9 @@ export function readings(text: string): readonly string[] {
   const [, named, device] = /^(.+) \(0x0{4}([\da-f]{4})\)$/i.exec(text) ?? [];
   const maker = named && MAKERS.exec(named)?.[1];
   if (maker) return [named, idOf(maker, device!)];
+  // Mesa writes the chip behind the name.
+  const [, product] = /^(.+) \((?:radv|nvk) [^)]*\)$/i.exec(text) ?? [];
+  if (product) return [product, text];
   // Fetch tools print the brackets of lspci without brackets.
   const fetched = /^AMD ATI (.+)$/i.exec(text)?.[1];
   if (fetched) return [fetched, ...fetched.split(/ ?\/ ?/).slice(0, 1), fetched.replace(/ OEM\b.*$/, '')];
