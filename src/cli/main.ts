@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { endQuietly } from '../base/end-quietly.ts';
 import { isOldNode } from '../base/platform.ts';
 import { version } from '../base/version.ts';
-import { printable } from '../forge/text/plain.ts';
+import { forTerminal } from '../forge/text/plain.ts';
 import { failureJson, tellFailure } from './failure.ts';
 import { fitted, helpWidth } from './help.ts';
 
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
     .configureOutput({
       writeOut: (text) => void process.stdout.write(fitted(text, helpWidth())),
       // What is refused is quoted, and may hold escape sequences.
-      writeErr: (text) => void (json || process.stderr.write(printable(text, 'nothing'))),
+      writeErr: (text) => void (json || process.stderr.write(forTerminal(text, 'nothing'))),
     })
     .enablePositionalOptions()
     .exitOverride();
@@ -51,8 +51,8 @@ function sayWhereToLook(command: Command, name: string): void {
 }
 
 const output = {
-  write: (text: string) => void process.stdout.write(printable(text, 'nothing')),
-  warn: (text: string) => void process.stderr.write(printable(text, 'nothing')),
+  write: (text: string) => void process.stdout.write(forTerminal(text, 'nothing')),
+  warn: (text: string) => void process.stderr.write(forTerminal(text, 'nothing')),
 };
 
 main().catch((error: unknown) => {

@@ -2,7 +2,7 @@
 
 import { endQuietly } from '../base/end-quietly.ts';
 import { environment } from '../base/platform.ts';
-import { type Keeps, printable } from './text/plain.ts';
+import { forTerminal, type Keeps } from './text/plain.ts';
 
 export interface Output {
   /** Standard output. */
@@ -46,8 +46,8 @@ export function processOutput({ screen = false } = {}): Output {
   const coloured = process.stdout.isTTY === true || (environment().FORCE_COLOR ?? '0') !== '0';
   const keeps: Keeps = screen ? 'screen' : coloured ? 'colours' : 'nothing';
   return {
-    write: (text) => void process.stdout.write(printable(text, keeps)),
-    warn: (text) => void process.stderr.write(printable(text, keeps)),
+    write: (text) => void process.stdout.write(forTerminal(text, keeps)),
+    warn: (text) => void process.stderr.write(forTerminal(text, keeps)),
     isTTY: process.stdout.isTTY === true,
     columns: process.stdout.columns ?? 100,
   };

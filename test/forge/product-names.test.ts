@@ -81,6 +81,7 @@ function wrongInTheWild({ name, targets, product, memory }: (typeof inTheWild)[n
   if (gpu === undefined) return undefined;
   const bytes = gpu.memoryBytes.value;
   const size = bytes === null ? '-' : String(bytes / 2 ** 30);
+  if (memory === '-' && /\d ?GB/.test(String(gpu.name.value))) return `${name}: ${gpu.name.value} tells a size`;
   if (!letters(String(gpu.name.value)).includes(letters(product))) return `${name}: ${gpu.name.value}, not ${product}`;
   return memory === '' || memory === size ? undefined : `${name}: ${size} GiB, not ${memory}`;
 }

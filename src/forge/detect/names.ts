@@ -4,7 +4,7 @@
 // here would install the wrong build. Words of vendors and sellers do not count; a size in the name chooses between sizes.
 
 import { ArgumentError } from '../../errors.ts';
-import { type ComputeCapability, type Gpu, known, missing } from '../machine.ts';
+import { type ComputeCapability, type Fact, type Gpu, known, missing } from '../machine.ts';
 import { plainLine } from '../text/plain.ts';
 import { type Candidate, candidates, size } from './candidates.ts';
 import { matching } from './name-match.ts';
@@ -96,8 +96,16 @@ function sized(first: Gpu, gpus: readonly Gpu[], wanted: Wanted): Gpu {
   const laptopHas = wanted.laptop && /laptop|mobile|max-q/i.test(String(first.name.value));
   return laptopHas || sizes.size === 0
     ? first
-    : { ...first, memoryBytes: missing('this name covers products of several sizes') };
+    : {
+        ...first,
+        name: withoutSize(first.name),
+        memoryBytes: missing('this name covers products of several sizes'),
+      };
 }
+
+/** The name of all sizes: "RTX 3060" is not the one with 8 GB that the table has too. */
+const withoutSize = (name: Fact<string>): Fact<string> =>
+  'source' in name ? { ...name, value: name.value.replace(/ \d+ ?GB$/, '') } : name;
 
 /** "RTX PRO", "Xavier": several products of one target, and the name is none of theirs. */
 const isLine = (found: readonly Candidate[], { key }: Wanted): boolean =>

@@ -56,7 +56,7 @@ const JSON_TEXT = /^\s*[{[][\s\S]*[}\]]\s*$/;
  * The last gate before a terminal, for all that a command prints: what came in from outside and was passed on unread does not
  * steer it. JSON keeps its values: there such characters are escaped.
  */
-export function printable(text: string, keeps: Keeps): string {
+export function forTerminal(text: string, keeps: Keeps): string {
   if (JSON_TEXT.test(text)) return text.replace(CONTROLS, escaped).replace(INVISIBLE, escaped);
   const own = OWN[keeps];
   if (own === null) return plainText(text);
