@@ -34,8 +34,8 @@ async function main(): Promise<void> {
     })
     .enablePositionalOptions()
     .exitOverride();
-  const { commands } = await import('./commands.ts');
-  for (const register of commands) register(program);
+  const { registerCommands } = await import('./commands.ts');
+  await registerCommands(program, args[0]);
   sayWhereToLook(program, 'gpuforge');
   if (args.length === 0) program.outputHelp();
   else await program.parseAsync();

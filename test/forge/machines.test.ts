@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/forge/config/file.ts';
 import { loadTables } from '../../src/forge/data/tables.ts';
 import { block } from '../../src/forge/detect/draft.ts';
-import { gpuFromText } from '../../src/forge/detect/override.ts';
+import { gpuFromText } from '../../src/forge/detect/names.ts';
 import { type Arch, known, type Machine, missing, type Platform } from '../../src/forge/machine.ts';
 import { nodePorts } from '../../src/forge/ports-node.ts';
 import { frameworkOf, wishes } from '../../src/forge/resolve/command.ts';

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { gpuFromText, namesIn } from '../../src/forge/detect/override.ts';
+import { namesIn } from '../../src/forge/detect/name-wrap.ts';
+import { gpuFromText } from '../../src/forge/detect/names.ts';
 import type { Gpu } from '../../src/forge/machine.ts';
 import { instanceOf } from '../../src/forge/resolve/instances.ts';
 

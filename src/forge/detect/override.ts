@@ -51,4 +51,3 @@ export function describeOverride(override: Override): readonly string[] {
 }
 
 export { namesIn } from './name-wrap.ts';
-export { gpuFromText } from './names.ts';
