@@ -29,7 +29,7 @@ export function register(program: Command): void {
         import('./routing-show.ts'),
         import('../forge/style.ts'),
       ]);
-      process.exitCode = await runCalibrate(flags, processOutput());
+      process.exitCode = await runCalibrate(flags, processOutput({ screen: true }));
     });
 }
 

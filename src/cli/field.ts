@@ -30,7 +30,7 @@ export function register(program: Command): void {
       import('./field-show.ts'),
       import('../forge/style.ts'),
     ]);
-    process.exitCode = await runField(what, flags, processOutput());
+    process.exitCode = await runField(what, flags, processOutput({ screen: true }));
   };
   add('demo', 'a run with its motors')
     .option('--live', 'run a control loop and draw it: a slice, sensors, motors, latencies')

@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { commands } from './commands.ts';
+import { registerCommands } from './commands.ts';
 import { fitted } from './help.ts';
 
 /** A command and all below it. */
 const family = (c: Command): Command[] => [c, ...c.commands.flatMap(family)];
 
-it('help of every command fits 80 columns, but for commands to be copied', () => {
+it('help of every command fits 80 columns, but for commands to be copied', async () => {
   let text = '';
   const program = new Command('gpuforge').enablePositionalOptions().configureOutput({
     writeOut: (t) => {
@@ -14,7 +14,7 @@ it('help of every command fits 80 columns, but for commands to be copied', () =>
     },
     getOutHelpWidth: () => 80,
   });
-  for (const register of commands) register(program);
+  await registerCommands(program);
   const all = family(program);
   expect(all.length).toBeGreaterThan(30);
   for (const command of all) {

@@ -33,6 +33,6 @@ export function register(program: Command): void {
     .addHelpText('after', examples)
     .action(async (action: JobAction, id: string | undefined, flags: JobFlags) => {
       const [{ jobs }, { processOutput }] = await Promise.all([import('./jobs-show.ts'), import('../forge/style.ts')]);
-      process.exitCode = await jobs(action, id, flags, processOutput());
+      process.exitCode = await jobs(action, id, flags, processOutput({ screen: true }));
     });
 }

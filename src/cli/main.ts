@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { endQuietly } from '../base/end-quietly.ts';
 import { isOldNode } from '../base/platform.ts';
 import { version } from '../base/version.ts';
-import { plainText } from '../forge/text/plain.ts';
+import { forTerminal } from '../forge/text/plain.ts';
 import { failureJson, tellFailure } from './failure.ts';
 import { fitted, helpWidth } from './help.ts';
 
@@ -30,12 +30,12 @@ async function main(): Promise<void> {
     .configureOutput({
       writeOut: (text) => void process.stdout.write(fitted(text, helpWidth())),
       // What is refused is quoted, and may hold escape sequences.
-      writeErr: (text) => void (json || process.stderr.write(plainText(text))),
+      writeErr: (text) => void (json || process.stderr.write(forTerminal(text, 'nothing'))),
     })
     .enablePositionalOptions()
     .exitOverride();
-  const { commands } = await import('./commands.ts');
-  for (const register of commands) register(program);
+  const { registerCommands } = await import('./commands.ts');
+  await registerCommands(program, args[0]);
   sayWhereToLook(program, 'gpuforge');
   if (args.length === 0) program.outputHelp();
   else await program.parseAsync();
@@ -51,8 +51,8 @@ function sayWhereToLook(command: Command, name: string): void {
 }
 
 const output = {
-  write: (text: string) => void process.stdout.write(text),
-  warn: (text: string) => void process.stderr.write(text),
+  write: (text: string) => void process.stdout.write(forTerminal(text, 'nothing')),
+  warn: (text: string) => void process.stderr.write(forTerminal(text, 'nothing')),
 };
 
 main().catch((error: unknown) => {

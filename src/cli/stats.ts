@@ -34,7 +34,7 @@ export function register(program: Command): void {
       process.once('SIGINT', interrupt);
       process.once('SIGTERM', interrupt);
       try {
-        process.exitCode = await stats(flags, processOutput(), stop.signal);
+        process.exitCode = await stats(flags, processOutput({ screen: true }), stop.signal);
       } finally {
         process.removeListener('SIGINT', interrupt);
         process.removeListener('SIGTERM', interrupt);

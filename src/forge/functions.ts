@@ -8,7 +8,7 @@ import * as data from './data/tables.ts';
 import * as cache from './detect/cache.ts';
 import * as command from './detect/command.ts';
 import * as detection from './detect/detect.ts';
-import * as override from './detect/override.ts';
+import * as names from './detect/names.ts';
 import * as score from './detect/score.ts';
 import * as telemetry from './detect/telemetry.ts';
 import * as doctor from './doctor/doctor.ts';
@@ -84,7 +84,7 @@ export const detect = checked(
   kinds,
 );
 /** A GPU by its name, its PCI id or its architecture: "RTX 4090", "10de:2684", "sm_89". */
-export const gpuFromText = checked('gpuFromText', 'text:text index:number', override.gpuFromText, kinds);
+export const gpuFromText = checked('gpuFromText', 'text:text index:number', names.gpuFromText, kinds);
 /** How suitable each GPU is, the best first. */
 export const rankGpus = checked('rankGpus', 'gpus:gpu[]', score.rankGpus, kinds);
 /** How suitable a GPU is, with the parts of the score. */

@@ -1,6 +1,8 @@
 // Terminal output: colours where a person looks on, aligned columns, plain text everywhere else.
 
 import { endQuietly } from '../base/end-quietly.ts';
+import { environment } from '../base/platform.ts';
+import { forTerminal, type Keeps } from './text/plain.ts';
 
 export interface Output {
   /** Standard output. */
@@ -38,11 +40,14 @@ export function styleFor(output: Output, choice: ColourChoice): Style {
   return output.isTTY || (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') ? colours : none;
 }
 
-export function processOutput(): Output {
+/** The output of this process. A command that draws a live view says so: cursor movements of others are taken out. */
+export function processOutput({ screen = false } = {}): Output {
   endQuietly();
+  const coloured = process.stdout.isTTY === true || (environment().FORCE_COLOR ?? '0') !== '0';
+  const keeps: Keeps = screen ? 'screen' : coloured ? 'colours' : 'nothing';
   return {
-    write: (text) => void process.stdout.write(text),
-    warn: (text) => void process.stderr.write(text),
+    write: (text) => void process.stdout.write(forTerminal(text, keeps)),
+    warn: (text) => void process.stderr.write(forTerminal(text, keeps)),
     isTTY: process.stdout.isTTY === true,
     columns: process.stdout.columns ?? 100,
   };

@@ -129,7 +129,7 @@ describe('env --install', () => {
     ['the disk is too small', fake({ freeBytes: () => 2e9 }), true, {}, /only 2\.0 GB are free/],
     ['this is root', fake({ isRoot: true }), true, {}, /this is root/],
     ['the setting says never', fake(), true, { GPUFORGE_INSTALL: 'never' }, /Nothing was installed/],
-    ['no tool is there', fake({ tools: [] }), true, {}, /none of uv/],
+    ['no tool is there', fake({ tools: [] }), true, {}, /uv \(for pyproject\.toml\), Python/],
   ] as const)('does nothing where %s', async (_, tools, confirm, variables, expected) => {
     const { status, err } = await env({ install: true }, tools, confirm, variables);
     expect(status).toBe(1);

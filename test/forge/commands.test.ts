@@ -124,6 +124,27 @@ describe('gpuforge detect', () => {
   });
 });
 
+describe('gpuforge detect of another machine', () => {
+  it.each([
+    [['2x RTX 3090'], 2],
+    [['RTX 4090, RTX 3060 12GB'], 2],
+    [['RTX 4090', '8x H100'], 9],
+  ])('%j are %i cards, as for resolve', async (gpu, count) => {
+    const { text } = await shown('noGpu', { gpu, json: true });
+    expect(JSON.parse(text).machine.gpus).toHaveLength(count);
+  });
+
+  it.each([
+    [{ gpu: ['RTX 9999'] }, {}, 'UNKNOWN_GPU'],
+    [{ driver: 'nonsense' }, {}, 'FORGE_BAD_DRIVER'],
+    [{}, { GPUFORGE_DRIVER: 'new' }, 'FORGE_BAD_DRIVER'],
+    [{}, { GPUFORGE_OS: 'beos' }, 'UNKNOWN_VALUE'],
+  ])('%j %j is refused with status 2, as elsewhere', async (flags, env, code) => {
+    const { status, text } = await shown('noGpu', { ...flags, json: true }, { env: env as Record<string, string> });
+    expect({ status, code: JSON.parse(text).error.code }).toEqual({ status: 2, code });
+  });
+});
+
 describe('gpuforge detect --watch', () => {
   it('reads AMD cards from sysfs and passes over a sleeping one', async () => {
     const ports = play(machine('rx7900xtx'));

@@ -5,10 +5,13 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/forge/config/file.ts';
 import { loadTables } from '../../src/forge/data/tables.ts';
-import { gpuFromText } from '../../src/forge/detect/override.ts';
-import { type Arch, known, type Machine, type Platform } from '../../src/forge/machine.ts';
-import { frameworkOf } from '../../src/forge/resolve/command.ts';
+import { block } from '../../src/forge/detect/draft.ts';
+import { gpuFromText } from '../../src/forge/detect/names.ts';
+import { type Arch, known, type Machine, missing, type Platform } from '../../src/forge/machine.ts';
+import { nodePorts } from '../../src/forge/ports-node.ts';
+import { frameworkOf, wishes } from '../../src/forge/resolve/command.ts';
 import { resolve } from '../../src/forge/resolve/resolve.ts';
 import { machine } from './fixtures/targets.ts';
 
@@ -295,6 +298,57 @@ function answer({ on, framework, python }: Row): { readonly build: string; reado
     ? { build: `${result.choice.version} ${result.choice.variant}`, text: result.summary }
     : { build: 'none', text: result.reason };
 }
+
+/** Machines and wishes off the beaten track; the head of the file tells the form. */
+const odd = readFileSync(new URL('./fixtures/machines-odd.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line.includes(' | ') && !line.startsWith('#'));
+
+const defaults = loadConfig(nodePorts({ env: { HOME: '/nonexistent' } }));
+
+function oddAnswer(line: string): { readonly build: string; readonly said: string } {
+  const [cards = '', driver = '', system = '', wish = ''] = line.split(' | ').map((part) => part.trim());
+  const [name = '', ...words] = system.split(', ');
+  const named = (word: string) => words.find((one) => one.startsWith(`${word} `))?.slice(word.length + 1);
+  const platform = (name === 'wsl' ? 'linux' : name) as Platform;
+  const [glibc, release, l4t, hidden] = [named('glibc'), named('macOS'), named('l4t'), named('hidden')];
+  const gpus = cards === '-' ? [] : cards.split(', ').map(gpuFromText);
+  const on = machine({
+    gpus: gpus.map((gpu, i) => (hidden === String(i) ? block(gpu, ['hidden by a variable']) : gpu)),
+    driver: driver === '-' ? null : driver,
+    platform,
+    arch: words.includes('arm64') || (platform === 'macos' && !words.includes('x64')) ? 'arm64' : 'x64',
+    host: {
+      ...(name === 'wsl' ? { wsl: 2 } : {}),
+      ...(glibc ? { glibc: known(glibc, 'file') } : {}),
+      ...(words.includes('musl') ? { glibc: missing('musl, not glibc'), distribution: known('void', 'file') } : {}),
+      ...(release ? { name: known(`macOS ${release}.1`, 'os') } : {}),
+      ...(l4t ? { board: known({ model: 'Jetson', soc: null, l4t: `${l4t}.4.1` }, 'device-tree') } : {}),
+      ...(words.includes('in a container') ? { container: known('docker', 'env') } : {}),
+    },
+  });
+  const [framework = '', python] = wish.split(' ');
+  const flags = wish.startsWith('check ')
+    ? { check: wish.slice('check '.length) }
+    : { ...(wish === 'cpu' ? { cpuOnly: true } : { framework }), ...(python ? { python } : {}) };
+  const result = resolve(tables, { machine: on, ...wishes(defaults, flags) });
+  const ways = result.status === 'none' ? result.waysOut.map(({ text }) => text) : [];
+  return {
+    build: result.status === 'ok' ? `${result.choice.version} ${result.choice.variant}` : 'none',
+    said: [result.summary, ...result.warnings, ...ways].join('\n'),
+  };
+}
+
+describe('machines off the beaten track', () => {
+  it('are at least 85', () => expect(odd.length).toBeGreaterThanOrEqual(85));
+
+  it.each(odd)('%s', (line) => {
+    const [build = '', says] = (line.split(' | ')[4] ?? '').trim().split(' ~ ');
+    const answer = oddAnswer(line);
+    expect(`${answer.build}\n${answer.said}`).toMatch(new RegExp(`^${build.replaceAll('.', '\\.')}\n`));
+    if (says !== undefined) expect(answer.said).toMatch(new RegExp(says, 'is'));
+  });
+});
 
 describe('machines that people have', () => {
   it('are at least 360', () => {

@@ -2,7 +2,7 @@
 // the tables of the program.
 
 import { describe, expect, it } from 'vitest';
-import { gpuFromText } from '../../src/forge/detect/override.ts';
+import { gpuFromText } from '../../src/forge/detect/names.ts';
 import type { Gpu } from '../../src/forge/machine.ts';
 
 const NAMES: Readonly<Record<string, string>> = {

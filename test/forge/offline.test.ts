@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
+import { registerCommands } from '../../src/cli/commands.ts';
 
 let home: string;
 let asked: string[];
@@ -41,7 +41,7 @@ afterEach(() => {
 
 async function gpuforge(...args: string[]): Promise<string> {
   const program = new Command('gpuforge').version('0').enablePositionalOptions().exitOverride();
-  for (const register of commands) register(program);
+  await registerCommands(program);
   out.length = 0;
   await program.parseAsync(['node', 'gpuforge', ...args]);
   return out.join('');

@@ -2,11 +2,12 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { gpuFromText, namesIn } from '../../src/forge/detect/override.ts';
+import { namesIn } from '../../src/forge/detect/name-wrap.ts';
+import { gpuFromText } from '../../src/forge/detect/names.ts';
 import type { Gpu } from '../../src/forge/machine.ts';
 import { instanceOf } from '../../src/forge/resolve/instances.ts';
 
-const INSTANCE = /^(?:standard_|[a-z]\d\w*(?:-\w+)?\.\d*\w+$|a\dx?-|g\d-standard|[bv]m\.)/i;
+const INSTANCE = /^(?:standard_|(?:ml\.)?[a-z]\d\w*(?:-\w+)?\.\d*\w+$|a\dx?-|g\d-standard|[bv]m\.)/i;
 
 const rows = readFileSync(new URL('./fixtures/product-names.txt', import.meta.url), 'utf8')
   .split('\n')
@@ -52,6 +53,40 @@ function targetOf({ vendor, computeCapability: { value: cc }, gfx, intelFamily: 
   return gfx.value ?? (family === 'gen' || family === 'xe-lp' ? 'old' : String(family));
 }
 
+/** Names in the wild: the target of all cards that the text names, with the product and the memory of the first. */
+const inTheWild = readFileSync(new URL('./fixtures/names-in-the-wild.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line.includes(' => ') && !line.startsWith('#'))
+  .map((line) => {
+    const [name = '', expected = ''] = line.split(' => ');
+    const [targets = '', product = '', memory = ''] = expected.split(';').map((part) => part.trim());
+    return { name, targets: targets.split('/'), product, memory };
+  });
+
+function inTheWildAnswer(name: string): { readonly got: string; readonly gpu?: Gpu; readonly fix: string } {
+  try {
+    const names = INSTANCE.test(name) ? [instanceOf(name).gpu] : namesIn(name);
+    const gpus = names.map((one, index) => gpuFromText(one, index));
+    return { got: [...new Set(gpus.map(targetOf))].join(' and '), gpu: gpus[0]!, fix: '' };
+  } catch (cause) {
+    return { got: 'refused', fix: (cause as { fix?: string }).fix ?? '' };
+  }
+}
+
+function wrongInTheWild({ name, targets, product, memory }: (typeof inTheWild)[number]): string | undefined {
+  const { got, gpu, fix } = inTheWildAnswer(name);
+  const hit = targets.find((one) =>
+    one.startsWith('?~') ? got === 'refused' && new RegExp(one.slice(2), 'i').test(fix) : one === got,
+  );
+  if (hit === undefined) return `${name}: ${got} ${fix}, not ${targets.join(' or ')}`;
+  if (gpu === undefined) return undefined;
+  const bytes = gpu.memoryBytes.value;
+  const size = bytes === null ? '-' : String(bytes / 2 ** 30);
+  if (memory === '-' && /\d ?GB/.test(String(gpu.name.value))) return `${name}: ${gpu.name.value} tells a size`;
+  if (!letters(String(gpu.name.value)).includes(letters(product))) return `${name}: ${gpu.name.value}, not ${product}`;
+  return memory === '' || memory === size ? undefined : `${name}: ${size} GiB, not ${memory}`;
+}
+
 function right(name: string, expected: string): boolean {
   const { got, fix } = answer(name);
   return expected
@@ -77,6 +112,12 @@ describe('product names', () => {
       .map(({ name, expected, got }) => `${name}: ${JSON.stringify(got)}, not ${expected}`);
     expect(written.length).toBeGreaterThanOrEqual(1150);
     expect(wrong).toEqual([]);
+  });
+
+  it('in the words of tools, shops and people give target, product and memory, or are refused', () => {
+    expect(inTheWild.length).toBeGreaterThanOrEqual(570);
+    expect(inTheWild.filter(({ targets }) => /^(?:refused|\?)/.test(targets[0]!)).length).toBeGreaterThanOrEqual(130);
+    expect(inTheWild.flatMap((row) => wrongInTheWild(row) ?? [])).toEqual([]);
   });
 
   it.each([

@@ -162,6 +162,26 @@ describe('names that want to write to the terminal', () => {
   });
 });
 
+describe('what is refused is quoted without its escape sequences', () => {
+  const evil = 'a\u001b]0;owned\u0007\u001b_x\u001b\\\u009b31m\u202eb\u2028c\u007f';
+  it.each([
+    [['detect', '--tier', evil], {}],
+    [['detect'], { GPUFORGE_OS: evil }],
+    [['resolve', '--json', '--framework', evil], {}],
+    [['resolve'], { GPUFORGE_CONFIG: `/nonexistent/${evil}` }],
+    [[evil, '--json'], {}],
+    [['env', 'x', '--dry-run', '--output', evil], {}],
+  ] as const)('%j %o', (args, env) => {
+    const { stdout, stderr } = spawnSync(process.execPath, [CLI, ...args], {
+      encoding: 'utf8',
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder, ...env },
+    });
+    expect(`${stdout}${stderr}`).not.toBe('');
+    expect(`${stdout}${stderr}`).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u);
+  });
+});
+
 describe.runIf(posix)('links', () => {
   const file = { path: '.devcontainer/devcontainer.json', content: '{}\n' };
 

@@ -50,7 +50,11 @@ export function register(program: Command): void {
       ]);
       const { interval, ...rest } = flags;
       const options = interval === undefined ? rest : { ...rest, intervalMs: interval * 1000 };
-      process.exitCode = await runDetect(nodePorts(offlinePorts({ offline })), options, processOutput());
+      process.exitCode = await runDetect(
+        nodePorts(offlinePorts({ offline })),
+        options,
+        processOutput({ screen: flags.watch === true }),
+      );
     });
 }
 

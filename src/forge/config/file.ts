@@ -3,7 +3,6 @@
 // Reading never fails: a broken file is reported with its line and counts as empty, an unknown key or a bad value is
 // reported and left out. Writing is atomic; a broken file is kept beside the new one before it is replaced.
 
-import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { makeFolder } from '../../base/folder.ts';
@@ -186,7 +185,7 @@ function keep(path: string): string {
 }
 
 function writeAtomically(path: string, content: string): void {
-  const staged = join(dirname(path), `.config-${randomBytes(6).toString('hex')}.tmp`);
+  const staged = join(dirname(path), `.config-${crypto.randomUUID()}.tmp`);
   try {
     makeFolder({ statSync, mkdirSync }, dirname(path));
     writeFileSync(staged, content, { flag: 'wx', mode: 0o600 });

@@ -125,6 +125,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   let best: string | undefined;
   let least = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) >= least) continue;
     const distance = edits(name.toLowerCase(), candidate.toLowerCase());
     if (distance < least) {
       least = distance;

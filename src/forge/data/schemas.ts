@@ -131,6 +131,7 @@ export const schemas = {
       row({
         version,
         ...pythonRange,
+        glibc: minor,
         cuda: minor,
         cubins: list(cc),
         ptx: nullable(cc),
@@ -143,7 +144,7 @@ export const schemas = {
     limits: list(row({ minCc: cc, text: text() })),
   }),
   jax: file({
-    releases: list(row({ version, ...pythonRange, plugins: list(text(/^cuda\d+$/)) })),
+    releases: list(row({ version, ...pythonRange, glibc: minor, plugins: list(text(/^cuda\d+$/)) })),
     plugins: list(
       row({
         extra: text(/^cuda\d+$/),

@@ -123,15 +123,18 @@ export function amdGpu(name: string, gfx: string, memoryGiB: number | null, chip
     });
 }
 
+/** One id serves several products: each is found by its own name, the id by the name of all. */
 function amdById(): readonly Candidate[] {
-  return amdProducts().map((product) => ({
-    vendor: 'amd',
-    label: product.name,
-    names: spread(product.name),
-    pciId: `1002:${product.deviceId}`,
-    memoryGiB: product.memoryGiB,
-    gpu: amdGpu(product.name, product.gfx, product.memoryGiB, product.chip),
-  }));
+  return amdProducts().flatMap(({ deviceId, name, gfx, memoryGiB, chip }) =>
+    spread(name).map((label, place) => ({
+      vendor: 'amd',
+      label,
+      names: [label],
+      pciId: place === 0 ? `1002:${deviceId}` : null,
+      memoryGiB,
+      gpu: amdGpu(label, gfx, memoryGiB, chip),
+    })),
+  );
 }
 
 function amdByName(): readonly Candidate[] {
@@ -150,8 +153,9 @@ function amdByName(): readonly Candidate[] {
 /** "Radeon RX 7900 XT/7900 XTX" answers to "RX 7900 XT" and to "RX 7900 XTX". */
 function spread(name: string): readonly string[] {
   const [first = '', ...rest] = name.split('/');
+  if (rest.length === 0) return [name];
   const prefix = /^(.*?)\d/.exec(first)?.[1] ?? '';
-  return [name, first, ...rest.map((part) => (/^[A-Za-z]/.test(part) ? part : prefix + part))];
+  return [name, first, ...rest.map((part) => (/^\d/.test(part) ? prefix + part : `AMD ${part}`))];
 }
 
 function intelById(): readonly Candidate[] {

@@ -1,10 +1,12 @@
 // `gpuforge detect` and `gpuforge cache`: options in, text or JSON out, exit status back.
 
+import { guarded } from '../config/failure.ts';
 import { loadConfig, settingOf } from '../config/file.ts';
 import type { Ports } from '../ports.ts';
 import { columns, type Output, styleFor } from '../style.ts';
 import { clearCache, describeCache } from './cache.ts';
 import { type Detection, type DetectOptions, detect } from './detect.ts';
+import { driverVersion, namesIn } from './override.ts';
 import { renderDetection } from './render.ts';
 import { rankGpus } from './score.ts';
 
@@ -27,8 +29,15 @@ export interface DetectFlags {
   readonly cacheLifeMs?: number;
 }
 
-export async function runDetect(ports: Ports, flags: DetectFlags, output: Output): Promise<number> {
-  const override = { ...(flags.gpu ? { gpus: flags.gpu } : {}), ...(flags.driver ? { driver: flags.driver } : {}) };
+export function runDetect(ports: Ports, flags: DetectFlags, output: Output): Promise<number> {
+  return guarded(DETECT_SCHEMA, flags.json ?? false, output, () => shown(ports, flags, output));
+}
+
+async function shown(ports: Ports, flags: DetectFlags, output: Output): Promise<number> {
+  const override = {
+    ...(flags.gpu ? { gpus: flags.gpu.flatMap(namesIn) } : {}),
+    ...(flags.driver === undefined ? {} : { driver: driverVersion(flags.driver, '--driver') }),
+  };
   const config = loadConfig(ports);
   const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
   const options: DetectOptions = {

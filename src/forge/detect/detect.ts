@@ -26,7 +26,7 @@ import { readIntel } from './intel.ts';
 import { mergeNvidia, type NvidiaState } from './merge.ts';
 import { cudaFact, nvmlLibrary, readNvidia, WSL_LIBRARIES } from './nvidia.ts';
 import { readApple, readOthers } from './others.ts';
-import { describeOverride, gpuFromText, isEmpty, type Override, overrideFromEnv } from './override.ts';
+import { describeOverride, isEmpty, type Override, overrideFromEnv } from './override.ts';
 import { isAsleep, scanPci } from './pci.ts';
 import { querySmi } from './smi.ts';
 import { applyVisibility, readVisibility } from './visibility.ts';
@@ -90,6 +90,8 @@ async function detectFresh(ports: Ports, options: DetectOptions, override: Overr
   const visibility = readVisibility(ports);
   const overrides = isEmpty(override) ? [] : describeOverride(override);
   if (override.gpus) {
+    // The tables of names are for what a user writes; a look at the machine needs none of them.
+    const { gpuFromText } = await import('./names.ts');
     const gpus = override.gpus.map(gpuFromText);
     return machineOf(host, gpus, overriddenDrivers(gpus, override), { visibility, overrides, probes, warnings: [] });
   }

@@ -79,7 +79,8 @@ function glibcVersion(ports: Ports): Fact<string> {
     const named = /libc-(\d+\.\d+)\.so/.exec(ports.files.link(`${folder}/libc.so.6`) ?? '');
     if (named) return known(named[1]!, 'file');
   }
-  return missing('not a glibc system, or one without ldd');
+  const isMusl = ports.files.exists(`/lib/ld-musl-${ports.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`);
+  return missing(isMusl ? 'musl, not glibc' : 'not a glibc system, or one without ldd');
 }
 
 /** Folders that hold shared libraries, the usual ones of this architecture first. */

@@ -6,23 +6,29 @@ import { keysOf, type Row, rowsOf, type Wanted } from './name-read.ts';
 /** The products that a name can mean: the same name, else by the first of the looser ways that finds any. */
 export function matching(all: readonly Candidate[], wanted: Wanted): readonly Candidate[] {
   const rows = rowsOf(all);
-  const same = rows.filter(({ names }) => names.some((name) => name.key === wanted.key || laterOf(name.key, wanted)));
+  const same = rows.filter(({ names }) => names.some((name) => isSame(name, wanted) || laterOf(name.key, wanted)));
   const glued =
     same.length > 0 ? same : rows.filter(({ names }) => names.some((name) => name.joined === wanted.joined));
   // One word without a number is a line as often as a product: "Vega".
   if (glued.length > 0 && (/\d/.test(wanted.key) || wanted.words.length > 1)) return narrow(glued, wanted);
+  // Two letters are the end of too many names: "Xe".
+  const isShort = wanted.joined.length < 3 && !/\d/.test(wanted.joined);
   const within = rows.filter(({ names }) =>
-    names.some((name) => name.key.startsWith(`${wanted.key} `) || name.key.endsWith(` ${wanted.key}`)),
+    names.some((name) => name.key.startsWith(`${wanted.key} `) || (!isShort && name.key.endsWith(` ${wanted.key}`))),
   );
   if (glued.length > 0) return narrow([...glued, ...within], wanted);
   if (within.length > 0) return narrow(within, wanted);
-  for (const way of [reordered, begun, inside, holding]) {
+  for (const way of [reordered, begun, cut, inside, holding]) {
     const found = way(rows, wanted);
     if (found.length > 0) return narrow(found, wanted);
   }
   const bare = { ...wanted, ...keysOf(wanted.words.filter((word) => !BOARD.test(word))) };
   return bare.key === '' || bare.key === wanted.key ? [] : matching(all, bare);
 }
+
+/** "Quadro 6000" is a Quadro only by that word: "6000" alone is said of many cards. */
+const isSame = (name: Wanted, wanted: Wanted): boolean =>
+  name.key === wanted.key && (wanted.quadro || !name.quadro || !/^\d+$/.test(name.key));
 
 /** The kind of board, where price lists add it to a product that has one kind. */
 const BOARD = /^(?:pcie|sxm\d?|nvlink)$/;
@@ -40,6 +46,10 @@ function begun(rows: readonly Row[], { joined: start }: Wanted): readonly Row[] 
   );
 }
 
+/** "GeForce GTX 108...": the table of an older nvidia-smi cuts names off, though not before their number. */
+const cut = (rows: readonly Row[], { joined, isCut }: Wanted): readonly Row[] =>
+  isCut && /\d{2}/.test(joined) ? rows.filter(({ names }) => names.some((name) => name.joined.startsWith(joined))) : [];
+
 /** "Jetson Thor T4000" leaves out a word of "Jetson AGX Thor T4000". */
 function holding(rows: readonly Row[], { words }: Wanted): readonly Row[] {
   if (words.length < 2 || !words.some((word) => /\d{2}/.test(word))) return [];
@@ -48,15 +58,18 @@ function holding(rows: readonly Row[], { words }: Wanted): readonly Row[] {
 
 /** "RTX 6000" is a Quadro only by that word: two later generations have the same number. */
 function laterOf(key: string, { key: wanted, quadro }: Wanted): boolean {
-  const number = quadro ? undefined : /^rtx (\d000)$/.exec(wanted)?.[1];
-  return number !== undefined && (key === `rtx ${number} ada` || key.startsWith(`rtx pro ${number} blackwell`));
+  const number = quadro ? undefined : /^(?:rtx )?(\d000)$/.exec(wanted)?.[1];
+  return (
+    number !== undefined &&
+    (key === `rtx ${number}` || key === `rtx ${number} ada` || key.startsWith(`rtx pro ${number} blackwell`))
+  );
 }
 
 /** Words that make another product of the one before them, or a second number: with one of these behind it nothing is guessed. */
-const DECIDES = /^(?:ti|super|xtx?|gre|ada|blackwell|max|pro|plus|\d+x|\d{4,})$/;
+const DECIDES = /^(?:ti|super|xtx?|gre|ada|blackwell|max|pro|plus|\d{4,})$/;
 
-/** Letters that do so only where they stand next to the name: shops write "Challenger D" of a cooler. */
-const LETTER = /^(?:d|m|s|le|se|x\d+)$/;
+/** Letters and counts that do so only where they stand next to the name: shops write "Challenger D" of a cooler, "OC 2X" of its fans. */
+const LETTER = /^(?:d|m|s|le|se|x\d+|\d+x)$/;
 
 /** "4x RTX 3090" are four: lists of names are taken apart before. */
 const COUNTED = /^\d+x$/;

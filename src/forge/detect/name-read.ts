@@ -6,14 +6,25 @@ import { plainLine } from '../text/plain.ts';
 import type { Candidate } from './candidates.ts';
 
 const IDS = { nvidia: '10de', advanced: '1002', amd: '1002', intel: '8086' } as const;
+const MAKERS = /\b(nvidia|advanced|amd|intel)\b/i;
 
-/** The PCI id in "PCI\VEN_10DE&DEV_2684", in "pci:v000010DEd00002684", and in "NVIDIA Corporation Device 2684" of an old list of ids. */
+const idOf = (maker: string, device: string): string =>
+  `${IDS[maker.toLowerCase() as keyof typeof IDS]}:${device}`.toLowerCase();
+
+/**
+ * The PCI id in "PCI\VEN_10DE&DEV_2684", in "pci:v000010DEd00002684", in nvidia-smi's "0x268410DE", in "Device 10de:2684", and in
+ * "NVIDIA Corporation Device 2684" of an old list of ids.
+ */
 function hardwareId(line: string): string | undefined {
   const [, vendor, device] =
     /\bven_([\da-f]{4})&dev_([\da-f]{4})/i.exec(line) ?? /\bpci:v0{4}([\da-f]{4})d0{4}([\da-f]{4})/i.exec(line) ?? [];
   if (vendor !== undefined) return `${vendor}:${device}`.toLowerCase();
+  const [, last, first] = /^0x([\da-f]{4})(10de|1002|8086)$/i.exec(line.trim()) ?? [];
+  if (last !== undefined) return `${first}:${last}`.toLowerCase();
+  const bare = /\bdevice ((?:10de|1002|8086):[\da-f]{4})\b/i.exec(line)?.[1];
+  if (bare !== undefined) return bare.toLowerCase();
   const [, maker, id] = /\b(nvidia|advanced|amd|intel)\b.*\bdevice ([\da-f]{4})\b/i.exec(line) ?? [];
-  return maker && `${IDS[maker.toLowerCase() as keyof typeof IDS]}:${id!.toLowerCase()}`;
+  return maker && idOf(maker, id!);
 }
 
 /**
@@ -23,20 +34,31 @@ function hardwareId(line: string): string | undefined {
 export function readings(text: string): readonly string[] {
   const id = hardwareId(text);
   if (id !== undefined) return [id];
+  // Browsers write the device's id behind its name; it decides where the name says nothing ("AMD Radeon(TM) Graphics").
+  const [, named, device] = /^(.+) \(0x0{4}([\da-f]{4})\)$/i.exec(text) ?? [];
+  const maker = named && MAKERS.exec(named)?.[1];
+  if (maker) return [named, idOf(maker, device!)];
+  // Mesa writes the chip behind the name.
+  const [, product] = /^(.+) \((?:radv|nvk) [^)]*\)$/i.exec(text) ?? [];
+  if (product) return [product, text];
+  // Fetch tools print the brackets of lspci without brackets.
+  const fetched = /^AMD ATI (.+)$/i.exec(text)?.[1];
+  if (fetched) return [fetched, ...fetched.split(/ ?\/ ?/).slice(0, 1), fetched.replace(/ OEM\b.*$/, '')];
   const line = text.replace(/\[(?:AMD\/ATI|AMD|ATI)\]/gi, ' ').replace(/\(rev [\da-f]+\)/i, ' ');
   const brackets = [...line.matchAll(/\[([^[\]]+)\]/g)].map(([, inside]) => inside!.trim());
   if (brackets.length === 0) return [line];
-  const isId = (inside: string) => /^(?:[\da-f]{4}:|0x)?[\da-f]{4}$/i.test(inside);
+  // "[0300]" is a class of devices; "[B200]" is a product, though it may be read as a number.
+  const isId = (inside: string) => /^(?:[\da-f]{4}:|0x)[\da-f]{4}$|^(?:03|12)\d\d$/i.test(inside);
   const products = brackets.filter((inside) => !isId(inside)).map((inside) => inside.split(/ ?\/ ?/)[0]!);
   const ids = brackets.filter((inside) => /:/.test(inside) && isId(inside));
   // "Intel(R) Graphics [0xe20b]"
   const bare = /^intel\b.*\[0x([\da-f]{4})\]/i.exec(line)?.[1];
   return [
-    ...products.filter((product) => /\d/.test(product)),
+    ...products.filter((product) => /\d|titan/i.test(product)),
     ...ids,
     ...(bare === undefined ? [] : [`8086:${bare}`]),
     line.replace(/\[[^[\]]*\]/g, ' '),
-    ...products.filter((product) => !/\d/.test(product)),
+    ...products.filter((product) => !/\d|titan/i.test(product)),
   ];
 }
 
@@ -50,10 +72,16 @@ export interface Wanted {
   readonly memoryGiB: number | undefined;
   readonly laptop: boolean;
   readonly quadro: boolean;
+  /** The name ends in dots: the rest of it was cut off. */
+  readonly isCut: boolean;
 }
 
 const NOISE =
-  /\b(?:nvidia|geforce|grid|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|lenovo|dell|hp|acer|rog strix|rog|aorus|ventus(?: \dx)?|suprim|nitro\+?|founder's|passive|oc|oem|developer[ -]kit|dev[ -]?kit|engineering reference|collectors|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|vws|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
+  /\b(?:nvidia|geforce|grid|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|lenovo|dell|hp|acer|rog strix|rog|aorus|ventus(?: \dx)?|suprim|nitro\+?|founder's|passive|oc|oem|developer[ -]kit|dev[ -]?kit|engineering reference|collectors|lite hash rate|lhr|tensor cores?|shared|fe|ftw3?|nvgpu|hbm[23]e?|gddr\d\w?|vf|vws|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
+/** Numbers that only GeForce cards have had: people leave the line out ("3090", "5060 ti"). */
+const GEFORCE = /^(?:10[5-8]0|16[356]0|20[5-8]0|30[5-9]0|40[5-9]0|50[5-9]0)$/;
+/** Words beside which such a number is another maker's, or has its line already. */
+const OTHER_LINE = /^(?:rtx|gtx|gt|rx|hd|uhd|arc|ryzen|threadripper|core|xeon|athlon|epyc|i\d|pro|v\d+|e\d)$/;
 const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
 const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
 
@@ -71,6 +99,9 @@ export function read(name: string): Wanted {
     .replaceAll('_', ' ')
     // The model of a seller: "GamingPro-S".
     .replace(/([a-z]{4,})-([a-z])\b/g, '$1$2')
+    // "UHD Graphics P630" of a Xeon is the UHD Graphics 630; "Arc Pro 140T" of a workstation the Arc 140T.
+    .replace(/\b(u?hd graphics) p(?=\d{3}\b)/g, '$1 ')
+    .replace(/\b(arc(?:\(tm\))?) pro (?=1[34]0[tv]\b)/g, '$1 ')
     // "5060ti16g": the size begins where the name ends.
     .replace(/(\d(?:ti|super|xtx|xt|gre))(?=\d{1,2} ?g)/g, '$1 ');
   const laptop = plain.match(LAPTOP) !== null;
@@ -85,14 +116,24 @@ export function read(name: string): Wanted {
     .replace(/\b(4070)s ti\b/g, '$1 ti super')
     .replace(/\b(16[56]0|20[678]0|40[78]0)s\b/g, '$1 super')
     .replace(/\b(4070)tis\b/g, '$1 ti super')
+    // "3090s" are several; numbers that have a SUPER were read above.
+    .replace(/\b(10[5-8]0|30[5-9]0|40[569]0|5090)s\b/g, '$1')
     .split(/[^a-z0-9+]+/)
     .filter((word) => word !== '');
   return {
-    ...keysOf(words),
+    ...keysOf(withLine(words)),
     memoryGiB: gib === undefined ? undefined : Number(gib),
     laptop,
     quadro: /\bquadro\b/.test(plain),
+    isCut: /\.{3}$|…$/.test(plain.trim()),
   };
+}
+
+/** "3090" alone is an RTX 3090. */
+function withLine(words: readonly string[]): readonly string[] {
+  const at = words.findIndex((word) => GEFORCE.test(word));
+  if (at < 0 || words.some((word) => OTHER_LINE.test(word))) return words;
+  return words.toSpliced(at, 0, words[at]!.startsWith('1') ? 'gtx' : 'rtx');
 }
 
 export type Row = { readonly entry: Candidate; readonly names: readonly Wanted[] };

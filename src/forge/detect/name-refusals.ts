@@ -19,8 +19,10 @@ export function noTarget(text: string, id: string, ids: readonly string[]): Argu
 
 /** Those that differ in the end only, else the one that differs least. */
 function nearTargets(id: string, ids: readonly string[]): readonly string[] {
-  const ends = (stem: string) => (/\d{2}/.test(stem) ? ids.filter((other) => other.startsWith(stem)) : []);
-  const [longer, alike] = [ends(id), ends(id.slice(0, -1))];
+  const ends = (stem: string, digits: RegExp) =>
+    digits.test(stem) ? ids.filter((other) => other.startsWith(stem)) : [];
+  // "sm_55" is nearer to sm_52 than to sm_35; of gfx ids one digit tells no more than the vendor.
+  const [longer, alike] = [ends(id, /\d{2}/), ends(id.slice(0, -1), /^sm_\d|\d{2}/)];
   if (longer.length > 0) return longer.slice(0, 8);
   const close = nearest(id, ids);
   return alike.length > 0 ? alike.slice(0, 8) : close === undefined ? [] : [close];
@@ -102,9 +104,12 @@ function suggestions(text: string, wanted: Wanted, all: readonly Candidate[]): r
     .slice(0, 1);
   const longer = keys.filter((key) => key.startsWith(joined)).slice(0, 2);
   const close = nearest(joined, keys);
+  const stem = joined.slice(0, -1);
   const near = [
     ...misread(joined, keys),
     ...otherLine(wanted, keys),
+    // "W7700X" of "PRO W7700": one letter too many.
+    ...keys.filter((key) => /[a-z]\d{3}/.test(stem) && key.endsWith(stem)),
     ...within,
     ...longer,
     ...(close === undefined ? [] : [close]),
@@ -148,7 +153,7 @@ function otherLine(wanted: Wanted, keys: readonly string[]): readonly string[] {
     : ['rtx', 'gtx', 'rx'].map((line) => `${line}${rest}`).filter((key) => keys.includes(key));
 }
 
-/** Numbers of the same length that differ in the last digit, else in the last two: of the same line first. */
+/** Numbers of the same length that differ in the last digit, else in the last two or three: of the same line first, the nearest first. */
 function alike(wanted: Wanted, keys: readonly string[]): readonly string[] {
   const digits = /\d{2,5}/.exec(wanted.key)?.[0];
   if (digits === undefined) return [];
@@ -157,7 +162,9 @@ function alike(wanted: Wanted, keys: readonly string[]): readonly string[] {
     const number = new RegExp(`(?<!\\d)${digits.slice(0, -free)}\\d{${free}}(?!\\d)`);
     return keys.filter((key) => number.test(key));
   };
-  const [one, two] = [numbered(1), digits.length > 2 ? numbered(2) : []];
-  const same = (key: string) => line !== '' && key.startsWith(line);
-  return [...one.filter(same), ...two.filter(same), ...one];
+  const away = (key: string) => Math.abs(Number(/\d{2,5}/.exec(key)?.[0]) - Number(digits));
+  const same = (key: string) => (line === '' ? /^\d/.test(key) : key.startsWith(line));
+  const one = numbered(1);
+  const looser = [2, 3].flatMap((free) => (digits.length > free ? numbered(free).filter(same) : []));
+  return [...one.filter(same), ...looser.sort((a, b) => away(a) - away(b)), ...one];
 }

@@ -104,13 +104,26 @@ function fromArchitecture(text: string, plain: string, index: number): Gpu | und
   return targets[0] && gpuOf(plainLine(text).trim(), targets[0], index);
 }
 
+/** The first word that reads like a chip of NVIDIA: "GA102", "GK107GLM". */
+const chipName = (text: string): string | undefined =>
+  /\b(g[fkmpvhab]\d{2}[\da-f]|tu1\d\d|ad1\d\d)b?(?:gl)?m?\b/i.exec(text)?.[1];
+
+const chipCapability = (chip: string): ComputeCapability | undefined =>
+  nvidiaChipNamed(chip)?.cc ?? parseCc(oldNvidiaChip(chip) ?? '');
+
+/** The compute capability of the chip that stands in the text. */
+export function chipIn(text: string): ComputeCapability | undefined {
+  const chip = chipName(text);
+  return chip === undefined ? undefined : chipCapability(chip);
+}
+
 /** The chip, processor or line that a name tells where it names no product. */
 export function fromFamily(text: string, index: number): Gpu | undefined {
   const plain = plainLine(text)
     .replace(/\((?:r|tm|c)\)|[®™©]/gi, '')
     .trim();
-  const chip = /\b(g[fkmpvhab]\d{2}[\da-f]|tu1\d\d|ad1\d\d)(?:b?gl?|gl)?m?\b/i.exec(plain)?.[1];
-  const cc = chip && (nvidiaChipNamed(chip)?.cc ?? parseCc(oldNvidiaChip(chip) ?? ''));
+  const chip = chipName(plain);
+  const cc = chip && chipCapability(chip);
   if (cc) return nvidiaGpu(`NVIDIA ${chip.toUpperCase()}`, cc, { tegra: false, memoryGiB: null })(index);
   // Sellers call cards "Phoenix" and "Raptor" too.
   if (/\b(?:nvidia|geforce|quadro|tesla|rtx|gtx)\b|\brx \d/i.test(plain)) return undefined;

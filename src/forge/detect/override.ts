@@ -6,6 +6,7 @@
 import { ArgumentError } from '../../errors.ts';
 import type { Arch, Platform } from '../machine.ts';
 import { listed } from '../text/listed.ts';
+import { plainLine } from '../text/plain.ts';
 import { namesIn } from './name-wrap.ts';
 
 export interface Override {
@@ -20,10 +21,21 @@ export interface Override {
 export function overrideFromEnv(env: Readonly<Record<string, string | undefined>>): Override {
   return {
     ...(env.GPUFORGE_GPU ? { gpus: namesIn(env.GPUFORGE_GPU) } : {}),
-    ...(env.GPUFORGE_DRIVER ? { driver: env.GPUFORGE_DRIVER } : {}),
+    ...(env.GPUFORGE_DRIVER ? { driver: driverVersion(env.GPUFORGE_DRIVER, 'GPUFORGE_DRIVER') } : {}),
     ...(env.GPUFORGE_OS ? { platform: oneOf(env.GPUFORGE_OS, ['linux', 'windows', 'macos'], 'GPUFORGE_OS') } : {}),
     ...(env.GPUFORGE_ARCH ? { arch: oneOf(env.GPUFORGE_ARCH, ['x64', 'arm64'], 'GPUFORGE_ARCH') } : {}),
   };
+}
+
+/** A driver as it is given, if it reads like one: a branch or a version. */
+export function driverVersion(text: string, from: string): string {
+  if (/^\d{3}(\.\d{1,3}){0,2}$/.test(text)) return text;
+  throw new ArgumentError({
+    code: 'FORGE_BAD_DRIVER',
+    message: `${from}: "${plainLine(text)}" is no driver version`,
+    fix: 'Give a branch or a version, such as 570 or 570.124.06.',
+    where: 'override',
+  });
 }
 
 function oneOf<T extends string>(value: string, allowed: readonly T[], where: string): T {
@@ -51,4 +63,3 @@ export function describeOverride(override: Override): readonly string[] {
 }
 
 export { namesIn } from './name-wrap.ts';
-export { gpuFromText } from './names.ts';

@@ -1,24 +1,23 @@
 // Area driver: version, branch, module flavour, mismatch, Secure Boot, and which branch to install where none is.
 
-import { type ComputeCapability, compareCc, compareVersions, type Gpu } from '../machine.ts';
-import { nameOf } from './checks-gpu.ts';
+import { type ComputeCapability, compareCc, formatCc, type Gpu, type Machine } from '../machine.ts';
+import { describeGpu, nameOf } from './checks-gpu.ts';
 import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
 
 const SECURE_BOOT = '/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c';
 const TURING: ComputeCapability = { major: 7, minor: 5 };
+const ADA: ComputeCapability = { major: 8, minor: 9 };
 const BLACKWELL: ComputeCapability = { major: 10, minor: 0 };
 
 /** Branches and their support, from NVIDIA's page of supported drivers (reviewed 2026-11). */
 const LONG_TERM = 580;
 const PRODUCTION = 595;
 const SHORT_LIVED: readonly number[] = [590, 610, 615];
-/** The first branch that knows Blackwell. */
-const FIRST_BLACKWELL = '570';
 
-export function checkDrivers(context: Context): readonly Finding[] {
+export async function checkDrivers(context: Context): Promise<readonly Finding[]> {
   const { nvidia, amd, intel } = context.machine.drivers;
   const found = [
-    ...(nvidia ? checkNvidia(context) : []),
+    ...(nvidia ? await checkNvidia(context) : []),
     ...(amd ? checkAmd(context) : []),
     ...(intel ? checkIntel(context) : []),
   ];
@@ -30,7 +29,7 @@ function capabilities(gpus: readonly Gpu[]): readonly ComputeCapability[] {
   return gpus.flatMap((gpu) => ('source' in gpu.computeCapability ? [gpu.computeCapability.value] : []));
 }
 
-function checkNvidia(context: Context): readonly Finding[] {
+async function checkNvidia(context: Context): Promise<readonly Finding[]> {
   const { machine } = context;
   const driver = machine.drivers.nvidia!;
   const gpus = machine.gpus.filter((gpu) => gpu.vendor === 'nvidia');
@@ -49,7 +48,7 @@ function checkNvidia(context: Context): readonly Finding[] {
       }),
     ];
   }
-  const found = [...probeTrouble(context), ...versionTrouble(context, gpus)];
+  const found = [...probeTrouble(context), ...(await versionTrouble(context, passed))];
   if (found.some(({ status }) => status === 'error' || status === 'warning')) return found;
   const version = 'source' in driver.version ? driver.version.value : 'of unknown version';
   const cuda = 'source' in driver.cuda ? `, CUDA up to ${driver.cuda.value}` : '';
@@ -71,6 +70,13 @@ function notLoaded(context: Context, gpus: readonly Gpu[]): Finding {
   if (machine.host.platform === 'windows') {
     return finding('DRV-MISSING', 'driver', 'error', `no NVIDIA driver for ${names}`, {
       fix: fix('Install the driver from nvidia.com/drivers.'),
+    });
+  }
+  // A container has no kernel of its own: what is installed in it drives nothing.
+  if ('source' in machine.host.container) {
+    return finding('DRV-MISSING', 'driver', 'error', `the host of this container has no NVIDIA driver for ${names}`, {
+      evidence: ['/sys/module/nvidia does not exist'],
+      fix: fix(`On the host, not in here: ${branchFor(context, gpus).text}`),
     });
   }
   const evidence = ['/sys/module/nvidia does not exist'];
@@ -168,20 +174,54 @@ function lastBranch(ccs: readonly ComputeCapability[]): { branch: number; archit
 }
 
 /** Maxwell, Pascal and Volta end with R580 and know no open module; Blackwell needs the open one. */
-function installation({ machine }: Context, gpus: readonly Gpu[]): Fix {
+function branchFor(
+  { machine }: Context,
+  gpus: readonly Gpu[],
+): { readonly text: string; readonly packages: keyof Packages | null } {
   const ccs = capabilities(gpus);
-  const legacy = ccs.some((cc) => compareCc(cc, TURING) < 0);
+  if (neverTogether(machine, gpus)) return { text: apart(gpus), packages: null };
   const ended = lastBranch(ccs);
-  const branch = ended
-    ? `branch ${ended.branch}, the last for ${ended.architecture}`
-    : legacy
-      ? `branch ${LONG_TERM} with the proprietary module, the last for Maxwell, Pascal and Volta`
-      : `branch ${LONG_TERM} (long-term) or ${PRODUCTION}, with the open module`;
-  const distribution = 'source' in machine.host.distribution ? machine.host.distribution.value : '';
-  const generation = legacy ? 'legacy' : ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0) ? 'blackwell' : 'turing';
-  const commands = ended ? [] : (packages[distribution]?.[generation] ?? []);
-  return fix(`Install ${branch}, then reboot.`, ...commands);
+  if (ended)
+    return {
+      text: `Install branch ${ended.branch}, the last for ${ended.architecture}, then reboot.`,
+      packages: null,
+    };
+  if (ccs.some((cc) => compareCc(cc, TURING) < 0))
+    return {
+      text: `Install branch ${LONG_TERM} with the proprietary module, the last for Maxwell, Pascal and Volta, then reboot.`,
+      packages: 'legacy',
+    };
+  return {
+    text: `Install branch ${LONG_TERM} (long-term) or ${PRODUCTION}, with the open module, then reboot.`,
+    packages: ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0) ? 'blackwell' : 'turing',
+  };
 }
+
+function installation(context: Context, gpus: readonly Gpu[]): Fix {
+  const { machine } = context;
+  const { text, packages: generation } = branchFor(context, gpus);
+  const distribution = 'source' in machine.host.distribution ? machine.host.distribution.value : '';
+  return fix(text, ...(generation === null ? [] : (packages[distribution]?.[generation] ?? [])));
+}
+
+/**
+ * R470 knows nothing newer than Ampere, R390 nothing newer than Volta; and on Linux no module drives both Blackwell and what came
+ * before Turing: the open one drives the first, the proprietary one the second.
+ */
+function neverTogether({ host }: Machine, gpus: readonly Gpu[]): boolean {
+  const ccs = capabilities(gpus);
+  const newest = ccs.toSorted(compareCc).at(-1);
+  if (newest === undefined) return false;
+  const branch = lastBranch(ccs)?.branch;
+  if (branch !== undefined) return compareCc(newest, branch === 390 ? TURING : ADA) >= 0;
+  const twoModules = host.platform === 'linux' && host.wsl === 0;
+  return twoModules && ccs.some((cc) => compareCc(cc, TURING) < 0) && compareCc(newest, BLACKWELL) >= 0;
+}
+
+const apart = (gpus: readonly Gpu[]): string => {
+  const names = gpus.map((gpu) => nameOf(gpu));
+  return `No driver serves ${names.join(' and ')} together: take the oldest or the newest card out, or give one of them to a virtual machine.`;
+};
 
 /** A probe that hung or failed is the first sign of a driver in trouble. */
 function probeTrouble({ machine }: Context): readonly Finding[] {
@@ -207,7 +247,22 @@ function probeTrouble({ machine }: Context): readonly Finding[] {
     );
 }
 
-function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Finding[] {
+/** The first branch that knows all the cards, by the tables that the resolver goes by. */
+async function firstBranch({ options }: Context, ccs: readonly ComputeCapability[]): Promise<number> {
+  const [{ loadTables }, { firstBranchFor }] = await Promise.all([
+    import('../data/tables.ts'),
+    import('../resolve/drivers.ts'),
+  ]);
+  const { tables } = options.tables ?? loadTables();
+  const branches = ccs.flatMap((cc) => {
+    const row = tables.compute.capabilities.find((one) => one.cc === formatCc(cc) && !one.tegra);
+    return row ? (firstBranchFor(tables, row.firstCuda)?.branch ?? []) : [];
+  });
+  return Math.max(0, ...branches);
+}
+
+async function versionTrouble(context: Context, gpus: readonly Gpu[]): Promise<readonly Finding[]> {
+  const { machine } = context;
   const driver = machine.drivers.nvidia!;
   const version = 'source' in driver.version ? driver.version.value : undefined;
   const ccs = capabilities(gpus);
@@ -217,15 +272,26 @@ function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Fi
   const blackwell = ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0);
   const legacy = ccs.some((cc) => compareCc(cc, TURING) < 0);
   const flavour = 'source' in driver.module ? driver.module.value : undefined;
-  if (blackwell && compareVersions(version, FIRST_BLACKWELL) < 0) {
+  if (neverTogether(machine, gpus)) {
+    found.push(
+      finding('DRV-APART', 'driver', 'error', `driver ${version} cannot serve these cards together`, {
+        evidence: gpus.map(describeGpu),
+        fix: fix(apart(gpus)),
+      }),
+    );
+    return found;
+  }
+  const first = await firstBranch(context, ccs);
+  if (branch < first) {
+    const open = blackwell ? ' with the open module' : '';
     found.push(
       finding(
         'DRV-TOO-OLD',
         'driver',
         'error',
-        `driver ${version} is older than this GPU, which needs ${FIRST_BLACKWELL} or newer`,
+        `driver ${version} is older than this GPU, which needs ${first} or newer`,
         {
-          fix: fix(`Install branch ${LONG_TERM} or ${PRODUCTION} with the open module.`),
+          fix: fix(`Install branch ${LONG_TERM} or ${PRODUCTION}${open}.`),
         },
       ),
     );
@@ -244,7 +310,7 @@ function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Fi
       }),
     );
   }
-  if (legacy && flavour === 'open') {
+  if (legacy && !ended && flavour === 'open') {
     found.push(
       finding(
         'DRV-MODULE',
@@ -280,7 +346,7 @@ function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Fi
         `branch ${branch} is a short-lived feature branch; ${LONG_TERM} and ${PRODUCTION} are kept longer`,
       ),
     );
-  } else if (branch < 535 && branch > 0) {
+  } else if (branch < 535 && branch >= first) {
     found.push(
       finding('DRV-BRANCH', 'driver', 'warning', `branch ${branch} is no longer maintained`, {
         evidence: [`kernel module ${version}`],

@@ -2,7 +2,7 @@
 
 import { formatCc, type Gpu } from '../machine.ts';
 import { formatBytes } from '../style.ts';
-import { type Context, type Finding, finding, fix } from './types.ts';
+import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
 
 export function nameOf(gpu: Gpu): string {
   return 'source' in gpu.name ? gpu.name.value : gpu.id;
@@ -61,8 +61,9 @@ export function checkGpus({ machine, ports }: Context): readonly Finding[] {
     }
     if ('source' in gpu.mig && gpu.mig.value.enabled) {
       const count = gpu.mig.value.instances.length;
-      // Only the driver library lists instances; to it, and inside a container, those of others are invisible.
-      const certain = gpu.mig.source === 'nvml' && !('source' in machine.host.container);
+      // Only the driver library lists instances; inside a container and in a batch job it sees those that were handed over only.
+      const isPart = 'source' in machine.host.container || ports.env.SLURM_JOB_ID !== undefined;
+      const certain = gpu.mig.source === 'nvml' && !isPart;
       const look = fix(
         'List the instances. Whoever runs this machine decides how it is split; a change ends what others run on it.',
         'nvidia-smi -L',
@@ -178,12 +179,30 @@ function absent({ machine }: Context, gpu: Gpu, detail: string): Finding {
       ),
     });
   }
-  const flags =
-    gpu.vendor === 'nvidia'
-      ? ['docker run --gpus all IMAGE', 'podman run --device nvidia.com/gpu=all IMAGE']
-      : ['docker run --device /dev/kfd --device /dev/dri --group-add render IMAGE'];
   return finding('ACC-CONTAINER', 'access', 'error', `this container was given no GPU: ${detail}`, {
     evidence: [`${nameOf(gpu)} is in the host, and visible in sysfs`],
-    fix: fix('Start the container with the GPU.', ...flags),
+    fix: handOver(machine.host.container.value, gpu.vendor === 'nvidia' ? 'nvidia' : 'amd'),
   });
+}
+
+const DOCKER = {
+  nvidia: ['docker run --gpus all IMAGE', 'podman run --device nvidia.com/gpu=all IMAGE'],
+  amd: ['docker run --device /dev/kfd --device /dev/dri --group-add render IMAGE'],
+} as const;
+
+/** How each kind of container is given a GPU. */
+function handOver(container: string, vendor: 'nvidia' | 'amd'): Fix {
+  if (container === 'kubernetes') {
+    return fix(
+      `Ask for it in the pod: resources, limits, "${vendor}.com/gpu: 1". The cluster needs the maker's device plugin.`,
+    );
+  }
+  if (container === 'lxc') {
+    return fix(
+      'Give it to the container, on the host. On Proxmox: a device passthrough for each of its nodes.',
+      'lxc config device add CONTAINER gpu gpu',
+      ...(vendor === 'nvidia' ? ['lxc config set CONTAINER nvidia.runtime true'] : []),
+    );
+  }
+  return fix('Start the container with the GPU.', ...DOCKER[vendor]);
 }

@@ -4,6 +4,7 @@
 
 import { ForgeError } from '../../errors.ts';
 import { warnAll } from '../config/command.ts';
+import { guarded } from '../config/failure.ts';
 import { type Config, loadConfig, settingOf } from '../config/file.ts';
 import { tablesInUse } from '../data/in-use.ts';
 import { detect } from '../detect/detect.ts';
@@ -11,8 +12,15 @@ import { type Output, styleFor } from '../style.ts';
 import { examine } from './doctor.ts';
 import { applyFixes, type FixPort, planFixes } from './fix.ts';
 import { renderReport } from './render.ts';
-import { buildReport, reportMarkdown } from './report.ts';
-import type { ComputeProbe, Context, DoctorOptions, DoctorReport, World } from './types.ts';
+import { buildReport, REPORT_SCHEMA, reportMarkdown } from './report.ts';
+import {
+  type ComputeProbe,
+  type Context,
+  DOCTOR_SCHEMA,
+  type DoctorOptions,
+  type DoctorReport,
+  type World,
+} from './types.ts';
 
 export interface DoctorFlags {
   readonly json?: boolean;
@@ -34,7 +42,11 @@ export interface DoctorTools {
   readonly confirm?: (question: string) => Promise<boolean>;
 }
 
-export async function runDoctor(world: World, flags: DoctorFlags, output: Output, tools: DoctorTools): Promise<number> {
+export function runDoctor(world: World, flags: DoctorFlags, output: Output, tools: DoctorTools): Promise<number> {
+  return guarded(DOCTOR_SCHEMA, flags.json ?? false, output, () => examined(world, flags, output, tools));
+}
+
+async function examined(world: World, flags: DoctorFlags, output: Output, tools: DoctorTools): Promise<number> {
   const config = loadConfig(world.ports);
   const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
   const style = styleFor(output, { color, env: world.ports.env });
@@ -100,7 +112,11 @@ export interface ReportFlags {
   readonly computeProbe?: ComputeProbe;
 }
 
-export async function runReport(world: World, flags: ReportFlags, output: Output, version: string): Promise<number> {
+export function runReport(world: World, flags: ReportFlags, output: Output, version: string): Promise<number> {
+  return guarded(REPORT_SCHEMA, flags.json ?? false, output, () => reported(world, flags, output, version));
+}
+
+async function reported(world: World, flags: ReportFlags, output: Output, version: string): Promise<number> {
   const detection = await detect(world.ports, { cache: false });
   const config = loadConfig(world.ports);
   const doctor = await examine(world, detection, {

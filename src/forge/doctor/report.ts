@@ -7,7 +7,7 @@ import { findPackage, findProgram } from './programs.ts';
 import { inspectPython } from './python.ts';
 import type { Context, DoctorReport, World } from './types.ts';
 
-const REPORT_SCHEMA = 'gpuforge.report/1';
+export const REPORT_SCHEMA = 'gpuforge.report/1';
 
 export interface ReportRow {
   readonly name: string;

@@ -1,7 +1,7 @@
 // An Apptainer (Singularity) definition from the same plan as the Dockerfile: for clusters, where no daemon runs as root.
 
 import { comments, shell } from '../text/quote.ts';
-import { containerVerify } from './docker.ts';
+import { containerVerify, insideNotes } from './docker.ts';
 import { type EnvPlan, specOf, spell } from './plan.ts';
 
 const FLAGS: Readonly<Record<string, string>> = { cuda: '--nv', rocm: '--rocm' };
@@ -25,6 +25,7 @@ export function writeApptainer(plan: EnvPlan): string {
     '',
     comments([
       ...plan.madeFor,
+      ...insideNotes(plan),
       `Image: apptainer build ${image} ${plan.name}.def`,
       `Run:   apptainer run ${flag ? `${flag} ` : ''}${image}`,
     ]),

@@ -32,6 +32,27 @@ describe('gpuforge env', () => {
     expect(statSync(join(folder, 'demo', 'verify.py')).mtimeMs).toBe(before);
   });
 
+  it.each([
+    ['uv', 'pyproject.toml'],
+    ['conda', 'environment.yml'],
+    ['pixi', 'pixi.toml'],
+    ['requirements', 'requirements.txt'],
+  ] as const)('names verify.py in the file of %s only where that is written too', async (format, file) => {
+    await run('alone', { format });
+    expect(readFileSync(join(folder, 'alone', file), 'utf8')).not.toMatch(/verify/);
+    if (format === 'requirements') return;
+    await run('both', { format: `${format},verify` });
+    expect(readFileSync(join(folder, 'both', file), 'utf8')).toMatch(/verify/);
+  });
+
+  it('makes the virtual environment with the Python of the build, as the system writes that', async () => {
+    expect((await run('demo', { format: 'requirements' })).out).toContain(
+      'python3.12 -m venv .venv && . .venv/bin/activate',
+    );
+    const windows = await run('win', { format: 'requirements' }, machines['rtx4090-windows']!);
+    expect(windows.out).toContain('py -3.12 -m venv .venv && .venv\\Scripts\\activate');
+  });
+
   it('never overwrites without --force, and then only what differs', async () => {
     await run('demo');
     const file = join(folder, 'demo', 'requirements.txt');

@@ -266,7 +266,9 @@ function next(plan: EnvPlan, wanted: readonly Format[], where: string): readonly
   if (wanted.includes('requirements'))
     return [
       ...cd,
-      'python -m venv .venv && . .venv/bin/activate',
+      plan.platform.startsWith('windows')
+        ? `py -${plan.python} -m venv .venv && .venv\\Scripts\\activate`
+        : `python${plan.python} -m venv .venv && . .venv/bin/activate`,
       'python -m pip install -r requirements.txt',
       ...(wanted.includes('verify') ? ['python verify.py'] : []),
     ];

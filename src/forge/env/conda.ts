@@ -5,7 +5,7 @@
 import { comments, yaml } from '../text/quote.ts';
 import { type EnvPlan, specOf, spell } from './plan.ts';
 
-export function writeConda(plan: EnvPlan): string {
+export function writeConda(plan: EnvPlan, checked: boolean): string {
   const { choice, selection } = plan;
   const native = nativeFramework(plan);
   const conda: string[] = [`python=${plan.python}`];
@@ -24,7 +24,7 @@ export function writeConda(plan: EnvPlan): string {
   if (pip.length > 0) conda.push('pip');
   const notes = [
     ...plan.madeFor,
-    `Install: conda env create -f environment.yml && conda activate ${plan.name} && python verify.py`,
+    `Install: conda env create -f environment.yml && conda activate ${plan.name}${checked ? ' && python verify.py' : ''}`,
   ];
   if (native && choice.backend === 'cuda') {
     notes.push(

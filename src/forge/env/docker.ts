@@ -24,10 +24,7 @@ export function writeDockerfile(plan: EnvPlan): string {
     '# syntax=docker/dockerfile:1',
     comments([
       ...plan.madeFor,
-      ...(container.note ? [printable(`Note: ${container.note}.`)] : []),
-      ...(choice.version !== plan.choice.version || choice.variant !== plan.choice.variant
-        ? [`Inside: ${choice.framework} ${choice.version} ${choice.variant}, resolved for Linux.`]
-        : []),
+      ...insideNotes(plan),
       ...(choice.backend === 'rocm' ? ['The ROCm runtime comes inside the wheels, so a plain image is enough.'] : []),
       `Image: docker build -t ${plan.name} .`,
       `Run:   ${run}`,
@@ -50,6 +47,17 @@ export function writeDockerfile(plan: EnvPlan): string {
     'CMD ["python", "/opt/verify.py"]',
     '',
   ].join('\n');
+}
+
+/** What an image holds where that is not what this machine installs. */
+export function insideNotes(plan: EnvPlan): readonly string[] {
+  const { choice, note } = plan.container;
+  return [
+    ...(note ? [printable(`Note: ${note}.`)] : []),
+    ...(sameBuild(plan)
+      ? []
+      : [`Inside: ${choice.framework} ${choice.version} ${choice.variant}, resolved for Linux.`]),
+  ];
 }
 
 /** The check of what the image installs: a file of its own where that is not what this machine installs. */

@@ -34,6 +34,17 @@ export interface InstallOptions {
 
 type Command = readonly [program: string, ...args: string[]];
 
+/** The file of each format, and the tool that installs it. */
+const TOOLS: readonly (readonly [Format, string])[] = [
+  ['uv', 'uv (for pyproject.toml)'],
+  ['requirements', 'Python (for requirements.txt)'],
+  ['pixi', 'pixi (for pixi.toml)'],
+  ['conda', 'conda (for environment.yml)'],
+];
+
+const listed = (names: readonly string[]): string =>
+  names.length === 1 ? `${names[0]} is` : `${names.slice(0, -1).join(', ')} and ${names.at(-1)} are`;
+
 /** The commands of the first tool that is there and has its file; the check comes last. */
 export function installCommands(
   plan: EnvPlan,
@@ -45,8 +56,9 @@ export function installCommands(
   const check = wanted.includes('verify');
   if (wanted.includes('uv') && has('uv'))
     return [['uv', 'sync', ...extra], ...(check ? [['uv', 'run', ...extra, 'python', 'verify.py'] as const] : [])];
-  if (wanted.includes('requirements') && (has('python3') || has('python'))) {
-    const python = has('python3') ? 'python3' : 'python';
+  // The versions are pinned for one Python; another is taken where that is not here.
+  const python = [`python${plan.python}`, 'python3', 'python'].find(has);
+  if (wanted.includes('requirements') && python !== undefined) {
     const own = process.platform === 'win32' ? '.venv\\Scripts\\python.exe' : '.venv/bin/python';
     return [
       [python, '-m', 'venv', '.venv'],
@@ -74,7 +86,12 @@ export async function install(
 ): Promise<number> {
   const commands = installCommands(plan, wanted, (name) => port.has(name));
   if (commands.length === 0) {
-    output.warn('\nNothing is installed: none of uv, python, pixi and conda is here with a file of its own.\n');
+    const tools = TOOLS.filter(([format]) => wanted.includes(format)).map(([, needs]) => needs);
+    output.warn(
+      tools.length > 0
+        ? `\nNothing is installed: ${listed(tools)} not here. Install one${wanted.includes('requirements') ? '' : ', or add --format requirements to use pip'}.\n`
+        : '\nNothing is installed: no file was written that uv, pip, pixi or conda installs. Add --format uv or requirements.\n',
+    );
     return 1;
   }
   const size = estimate(plan);

@@ -16,14 +16,14 @@ const PLATFORM: Readonly<Record<PlatformTag, string>> = {
   'macos-x64': 'osx-64',
 };
 
-export function writePixi(plan: EnvPlan): string {
+export function writePixi(plan: EnvPlan, checked: boolean): string {
   const { choice, cpuTwin, selection } = plan;
   const exact = plan.profile.pin === 'exact';
   const plain = selection.packages.filter((use) => use.conda !== null && !use.bound);
   const bound = selection.packages.filter((use) => use.conda === null || use.bound);
   const lines = [
     comments(plan.madeFor),
-    comments(['Install: pixi install', 'Check:   pixi run verify']),
+    comments(['Install: pixi install', ...(checked ? ['Check:   pixi run verify'] : [])]),
     '',
     '[workspace]',
     `name = ${toml(plan.name)}`,
@@ -32,9 +32,7 @@ export function writePixi(plan: EnvPlan): string {
     'channels = ["conda-forge"]',
     `platforms = [${toml(PLATFORM[plan.platform])}]`,
     '',
-    '[tasks]',
-    'verify = "python verify.py"',
-    '',
+    ...(checked ? ['[tasks]', 'verify = "python verify.py"', ''] : []),
     '[dependencies]',
     `python = ${toml(`${plan.python}.*`)}`,
     ...plain.map((use) => `${key(use.conda ?? use.name)} = ${toml(use.range || '*')}`),

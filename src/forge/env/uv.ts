@@ -16,7 +16,7 @@ const MARKER: Readonly<Record<PlatformTag, string>> = {
 /** The name of the extra that installs the build: "cu126", "rocm7-2". */
 export const extraOf = (choice: Choice): string => choice.variant.replaceAll('.', '-');
 
-export function writeUv(plan: EnvPlan): string {
+export function writeUv(plan: EnvPlan, checked: boolean): string {
   const { choice, selection } = plan;
   const exact = plan.profile.pin === 'exact';
   const common = selection.packages.map((use) => spell(use, specOf(use, exact)));
@@ -34,7 +34,7 @@ export function writeUv(plan: EnvPlan): string {
   const run = `uv run ${variants.length > 0 ? `--extra ${extraOf(choice)} ` : ''}python verify.py`;
   const lines = [
     comments(plan.madeFor),
-    comments([`Install: ${install}`, `Check:   ${run}`]),
+    comments([`Install: ${install}`, ...(checked ? [`Check:   ${run}`] : [])]),
     ...Object.entries(choice.environment).map(([name, value]) => comments([`Set ${name}=${value} when you run it.`])),
     '',
     '[project]',

@@ -3,7 +3,6 @@
 // A file that is already there with the same bytes is left alone and reported as such, so a second run changes nothing. A
 // link in the way is never written through.
 
-import { randomBytes } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../../base/folder.ts';
@@ -48,7 +47,7 @@ export function writeFiles(folder: string, files: readonly EnvFile[], force: boo
       if (placement.state === 'same') continue;
       refuseLinks(folder, file.path);
       makeFolder({ statSync, mkdirSync }, dirname(placement.path));
-      const from = join(dirname(placement.path), `.gpuforge-${randomBytes(6).toString('hex')}.tmp`);
+      const from = join(dirname(placement.path), `.gpuforge-${crypto.randomUUID()}.tmp`);
       // Listed before it is written: a disk that fills up half way leaves nothing behind.
       staged.push({ from, to: placement.path });
       writeFileSync(from, file.content, { flag: 'wx', mode: file.path.endsWith('.py') ? 0o755 : 0o644 });

@@ -18,7 +18,8 @@ export interface EnvFile {
 
 interface Writer {
   readonly path: string | ((plan: EnvPlan) => string);
-  readonly write: (plan: EnvPlan) => string;
+  /** Whether `verify.py` stands beside the file: only then it may name it. */
+  readonly write: (plan: EnvPlan, checked: boolean) => string;
 }
 
 export const writers = {
@@ -48,7 +49,7 @@ export function render(plan: EnvPlan, wanted: readonly Format[] = usualFormats):
     .filter((format) => all.has(format))
     .map((format) => {
       const { path, write }: Writer = writers[format];
-      return { path: typeof path === 'string' ? path : path(plan), content: write(plan) };
+      return { path: typeof path === 'string' ? path : path(plan), content: write(plan, all.has('verify')) };
     });
   return boxed && !sameBuild(plan)
     ? [...files, { path: containerVerify(plan), content: writeVerify(plan, plan.container.choice) }]

@@ -29,15 +29,24 @@ export type FindWays = (tables: Tables, request: ResolveRequest, rejected: reado
 /** The build that fits best; where none does, the reason, with ways out if `findWays` is given. */
 export function choose(
   tables: Tables,
-  request: ResolveRequest,
+  asked: ResolveRequest,
   dataReviewed = '',
   findWays: FindWays | null = null,
 ): Resolution {
+  const near = nearPatch(tables, asked);
+  const request: ResolveRequest = {
+    ...asked,
+    ...(near === undefined ? {} : { version: near }),
+    ...(asked.variant === 'cpu' ? { cpuOnly: true } : {}),
+  };
   const { machine, framework } = request;
   const common = { schema: RESOLVE_SCHEMA, framework, dataReviewed } as const;
   const wheels = wheelsOf(tables, framework).filter((wheel) => wished(wheel, request));
   const targets = request.cpuOnly ? [] : vendorTargets(tables, machine, request.python);
-  const warnings: string[] = [];
+  const warnings: string[] =
+    near === undefined
+      ? []
+      : [`${PRODUCT[framework]} ${asked.version} is judged by ${near}: one set of kernels for a minor release`];
   const rejected: Rejection[] = [];
 
   for (const entry of targets) {
@@ -98,7 +107,7 @@ export function choose(
       ],
       summary: `${why} → ${nameOf(first.wheel)}`,
       rejected,
-      warnings: reasons,
+      warnings: [...warnings, ...reasons],
     };
   }
   if (rejected.length === 0 && targets.length > 0 && !request.cpuOnly) rejected.push(...unserved(wheels, targets));
@@ -112,8 +121,19 @@ export function choose(
     proof: [],
     summary: reason,
     rejected,
-    warnings: targets.flatMap((entry) => entry.warnings),
+    warnings: [...warnings, ...targets.flatMap((entry) => entry.warnings)],
   };
+}
+
+/**
+ * "2.5.0" where the tables hold 2.5.1: a patch release keeps the kernels, the drivers and the Pythons of its minor release. Not so
+ * with JAX, whose 0.4 was a year of releases.
+ */
+function nearPatch(tables: Tables, { framework, version }: ResolveRequest): string | undefined {
+  const minor = /^(\d+\.\d+)\.\d+$/.exec(version ?? '')?.[1];
+  if (minor === undefined || framework === 'jax') return undefined;
+  const versions = wheelsOf(tables, framework).map((wheel) => wheel.version);
+  return versions.includes(version!) ? undefined : versions.find((one) => one.startsWith(`${minor}.`));
 }
 
 /** A framework that publishes nothing for this maker's GPUs. */

@@ -28,7 +28,7 @@ export function hostTarget(machine: Machine, python: string | undefined): Target
     driverColumn: host.platform === 'windows' || wsl ? 'windows' : 'linux',
     wsl,
     glibc,
-    musl: host.platform === 'linux' && glibc === undefined && factValue(host.distribution) === 'alpine',
+    musl: host.platform === 'linux' && glibc === undefined && isMusl(host),
     macos: release === undefined ? undefined : Number(release),
     l4t: factValue(host.board)?.l4t?.split('.')[0],
     driver: undefined,
@@ -38,6 +38,9 @@ export function hostTarget(machine: Machine, python: string | undefined): Target
     python,
   };
 }
+
+const isMusl = ({ glibc, distribution }: Machine['host']): boolean =>
+  factValue(distribution) === 'alpine' || ('reason' in glibc && /\bmusl\b/.test(glibc.reason));
 
 /** The targets to try in order; empty when the machine has no GPU that any framework could use. */
 export function vendorTargets(tables: Tables, machine: Machine, python: string | undefined): readonly VendorTarget[] {

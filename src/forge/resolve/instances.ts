@@ -103,6 +103,10 @@ const rows: Readonly<Record<Instance['provider'], readonly Row[]>> = {
     ['Standard_NC96ads_A100_v4', 'A100 80GB PCIe', 4],
     ['Standard_NC40ads_H100_v5', 'H100 NVL', 1],
     ['Standard_NC80adis_H100_v5', 'H100 NVL', 2],
+    // Parts of a card: 1/6, 1/3 and half of an A10.
+    ['Standard_NV6ads_A10_v5', 'A10-4Q', 1],
+    ['Standard_NV12ads_A10_v5', 'A10-8Q', 1],
+    ['Standard_NV18ads_A10_v5', 'A10-12Q', 1],
     ['Standard_NV36ads_A10_v5|Standard_NV36adms_A10_v5', 'A10', 1],
     ['Standard_NV72ads_A10_v5', 'A10', 2],
     ['Standard_ND40rs_v2', 'Tesla V100-SXM2-32GB', 8],
@@ -142,7 +146,8 @@ export const instances: readonly Instance[] = (Object.keys(rows) as Instance['pr
 );
 
 export function instanceOf(text: string): Instance {
-  const wanted = text.trim().toLowerCase();
+  // SageMaker puts "ml." before the types of EC2.
+  const wanted = text.trim().toLowerCase().replace(/^ml\./, '');
   const found = instances.find(({ type }) => type.toLowerCase() === wanted);
   if (found) return found;
   const near = nearest(

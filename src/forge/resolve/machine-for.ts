@@ -5,7 +5,7 @@
 
 import { ArgumentError } from '../../errors.ts';
 import { detect } from '../detect/detect.ts';
-import { namesIn, type Override } from '../detect/override.ts';
+import { driverVersion, namesIn, type Override } from '../detect/override.ts';
 import { type Arch, type Machine, missing, type Platform } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { instanceOf, instances } from './instances.ts';
@@ -87,17 +87,9 @@ export function overrideOf(flags: MachineFlags): Override {
     flags.arch === undefined
       ? (instance?.arch ?? hint?.arch ?? (platform === 'macos' ? 'arm64' : undefined))
       : oneOf(flags.arch, ARCHS, '--arch');
-  if (flags.driver !== undefined && !/^\d{3}(\.\d{1,3}){0,2}$/.test(flags.driver)) {
-    throw new ArgumentError({
-      code: 'FORGE_BAD_DRIVER',
-      message: `--driver: "${flags.driver}" is no driver version`,
-      fix: 'Give a branch or a version, such as 570 or 570.124.06.',
-      where: 'forge.resolve',
-    });
-  }
   return {
     ...(gpus.length > 0 ? { gpus } : {}),
-    ...(flags.driver === undefined ? {} : { driver: flags.driver }),
+    ...(flags.driver === undefined ? {} : { driver: driverVersion(flags.driver, '--driver') }),
     ...(platform === undefined ? {} : { platform }),
     ...(arch === undefined ? {} : { arch }),
   };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { within } from '../../../test/support/time.ts';
-import { plainLine, plainText, plainValue } from './plain.ts';
+import { forTerminal, plainLine, plainText, plainValue } from './plain.ts';
 
 const attacks: readonly (readonly [string, string, string])[] = [
   ['colours', '\u001b[1;31mred\u001b[0m', 'red'],
@@ -36,6 +36,24 @@ describe('plain text', () => {
       a: ['x', 1, null],
       b: { c: 'y' },
     });
+  });
+
+  it.each(attacks.slice(1))('is all that the last gate lets through of %s, colours or not', (_name, text, clean) => {
+    expect(forTerminal(text, 'nothing')).toBe(clean);
+    expect(forTerminal(text, 'colours')).toBe(clean);
+    const json = forTerminal(`${JSON.stringify({ text })}\n`, 'colours');
+    expect(json).toMatch(/^[\x20-\x7e]*\n$/);
+    expect(JSON.parse(json)).toEqual({ text });
+  });
+
+  it('passes the gate with the colours of our own, and with the movements of a live view where there is one', () => {
+    const own = '\u001b[1mbold\u001b[0m \u001b[31mred\u001b[0m';
+    expect(forTerminal(own, 'colours')).toBe(own);
+    expect(forTerminal(own, 'nothing')).toBe('bold red');
+    const view = '\u001b[H\u001b[J\u001b[38;5;240mx\u001b[0m\r\u001b[2K';
+    expect(forTerminal(view, 'screen')).toBe(view);
+    expect(forTerminal('\u001b[H\u001b[Jx\u001b[8mhidden', 'colours')).toBe('xhidden');
+    expect(forTerminal(`${view}\u001b]0;owned\u0007`, 'screen')).toBe(view);
   });
 
   it('takes time in proportion to the text', () => {

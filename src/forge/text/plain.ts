@@ -38,3 +38,37 @@ export function plainValue<T>(value: T): T {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plainValue(inner)])) as T;
   return value;
 }
+
+/** What our own output is made of: the colours of `style.ts`, and what a live view draws a screen with. */
+const OWN = {
+  nothing: null,
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
+  colours: /(\u001b\[(?:0|1|2|31|32|33)m)/,
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
+  screen: /(\u001b\[(?:[0-9;]*m|[HJK]|2[JK]|\?1049[hl]|\?25[hl])|\r)/,
+} as const;
+
+export type Keeps = keyof typeof OWN;
+
+const JSON_TEXT = /^\s*[{[][\s\S]*[}\]]\s*$/;
+
+/**
+ * The last gate before a terminal, for all that a command prints: what came in from outside and was passed on unread does not
+ * steer it. JSON keeps its values: there such characters are escaped.
+ */
+export function forTerminal(text: string, keeps: Keeps): string {
+  if (JSON_TEXT.test(text)) return text.replace(CONTROLS, escaped).replace(INVISIBLE, escaped);
+  const own = OWN[keeps];
+  if (own === null) return plainText(text);
+  return text
+    .split(own)
+    .map((part) => (own.test(part) ? part : plainText(part)))
+    .join('');
+}
+
+/** As JSON writes it: "\\u009b"; two of them for a character of two halves. */
+const escaped = (text: string): string =>
+  text
+    .split('')
+    .map((half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
