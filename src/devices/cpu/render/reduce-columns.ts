@@ -7,7 +7,6 @@ import { chunkRange } from './map.ts';
 import { emitCase, vectorLoop } from './nest.ts';
 import { bodiesNeeded } from './plan.ts';
 import type { ReductionFrame } from './reduce-frame.ts';
-import { blockLength } from './reduce-plan.ts';
 import { emitStreamed } from './reduce-streamed.ts';
 import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
@@ -73,12 +72,12 @@ function column(frame: ReductionFrame, values: readonly Expr[], outputs: readonl
       body.get(lo).set(position);
       const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(s.depth + k + 1, scopes[k]!, s.lanes, rare);
       const steps = frame.steps(position, 1, scope, values, states);
-      if (blocked && loop.size > blockLength) frame.inBlocks(position, hi, 1, steps, body, flush);
+      if (blocked && loop.size > plan.block) frame.inBlocks(position, hi, 1, steps, body, flush);
       else steps(hi, body);
       continue;
     }
     if (k === last - 1 && blocked) {
-      frame.flushEvery(Math.max(1, Math.floor(blockLength / plan.reduced[k + 1]!.size)), flush, body);
+      frame.flushEvery(Math.max(1, Math.floor(plan.block / plan.reduced[k + 1]!.size)), flush, body);
     }
     body = frame.reducedLoop(loop, scopes[k + 1]!, body);
   }

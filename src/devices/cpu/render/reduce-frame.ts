@@ -9,7 +9,7 @@ import { Emitter } from './emitter.ts';
 import { positionOf } from './map.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
 import { type Counted, countedLoop, type Range, vectorLoop } from './nest.ts';
-import { blockLength, type ReductionPlan, sliceAxis } from './reduce-plan.ts';
+import { type ReductionPlan, sliceAxis } from './reduce-plan.ts';
 import { epilogueDepth, WasmScope } from './scope.ts';
 import { storeStates } from './states.ts';
 import { emitStores, type Target } from './store.ts';
@@ -154,7 +154,7 @@ export class ReductionFrame {
     return (hi, out) => bodiesLoop(em, { position, hi, lanes, scope, emit: emit(hi) }, out);
   }
 
-  /** Runs a loop in blocks of `blockLength` steps, with something to do after each. */
+  /** Runs a loop in blocks of `plan.block` steps, with something to do after each. */
   inBlocks(
     position: number,
     hi: number,
@@ -164,7 +164,7 @@ export class ReductionFrame {
     after: (c: Code) => void,
   ): void {
     const end = this.em.local('i32');
-    const block = blockLength * lanes;
+    const block = this.plan.block * lanes;
     const left = (): Code => out.get(hi).get(position).op('i32.sub');
     left().i32(lanes).op('i32.ge_u').if();
     const top = out.loop();

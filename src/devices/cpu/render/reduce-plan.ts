@@ -31,6 +31,8 @@ export interface ReductionPlan {
   readonly itemElements: number;
   /** Values one lane of the main body takes in, at most. */
   readonly perLane: number;
+  /** Additions of f32 in a row before the sum moves to f64. */
+  readonly block: number;
   readonly cost: number;
 }
 
@@ -70,7 +72,7 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const whole = loops.reduce((n, a) => n * a.size, 1);
   const perItem = (outputs / whole) * count;
   const longest = reducedAxes.reduce((a, b) => (b.size > a.size ? b : a), { axis: -1, size: 1 });
-  const most = streamed ? Math.floor(longest.size / blockLength) : longest.size;
+  const most = streamed ? Math.floor(longest.size / blocks.columns) : longest.size;
   const wanted = Math.min(Math.ceil(wantedItems / whole), Math.floor(perItem / leastElements), most);
   let slices = 1;
   let sliceLength = longest.size;
@@ -96,12 +98,16 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
     items,
     itemElements: (outputs * count) / items,
     perLane: form === 'rows' ? Math.ceil(count / main) : count,
+    block: blocks[form],
     cost: found.cost,
   };
 }
 
-/** Additions of f32 in a row before the sum moves to f64; and the least rows of a slice where these are streamed. */
-export const blockLength = 128;
+/**
+ * Additions of f32 in a row before the sum moves to f64. Along rows as many as NumPy's sums make in a row: the mean of values that are
+ * large beside their differences is as good. Down columns NumPy adds all rows in f32.
+ */
+const blocks = { rows: 16, columns: 128 } as const;
 
 /** Bytes of each row that one item reads where rows are streamed. */
 const streamBytes = 4096;

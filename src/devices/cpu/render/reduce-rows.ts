@@ -6,7 +6,6 @@ import { fold, mergeInto, type Registers, State, type StateForm } from './accumu
 import { emitCase } from './nest.ts';
 import { bodiesNeeded } from './plan.ts';
 import type { ReductionFrame } from './reduce-frame.ts';
-import { blockLength } from './reduce-plan.ts';
 import { WasmScope } from './scope.ts';
 import { isSearched, searchRow } from './search.ts';
 import { casesOf, loopsOf } from './segments.ts';
@@ -62,7 +61,7 @@ export function emitRows(frame: ReductionFrame, inner: Code): void {
     bodies.forEach((lanes, k) => {
       const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(frame.vectorDepth, row, lanes, rare);
       const steps = frame.steps(position, lanes, scope, loop.roots, states[k]!, true);
-      if (!blocked || k > 0 || v.size <= blockLength * lanes) {
+      if (!blocked || k > 0 || v.size <= plan.block * lanes) {
         steps(hi, out);
         return;
       }
@@ -73,7 +72,7 @@ export function emitRows(frame: ReductionFrame, inner: Code): void {
   });
   if (blocked && plan.reduced.length > 0) {
     const steps = Math.ceil(v.size / plan.bodies[0]!) + 8;
-    frame.flushEvery(Math.max(1, Math.floor(blockLength / steps)), flush, body);
+    frame.flushEvery(Math.max(1, Math.floor(plan.block / steps)), flush, body);
   }
   for (let k = plan.reduced.length - 1; k >= 0; k--) body = frame.reducedLoop(plan.reduced[k]!, scopes[k + 1]!, body);
   for (const list of states) for (const state of list) state.init(inner);

@@ -2,14 +2,13 @@
 //
 // Going down a column touches a new page at every step, and nothing is fetched ahead. So a few rows are walked together, all the way
 // along: that reads as many streams of neighbours. In between the states of the columns wait in the scratch, which stays in the
-// nearest cache. A sum of f32 waits as f32, and is moved into f64 as often as any other (`blockLength`).
+// nearest cache. A sum of f32 waits as f32, and is moved into f64 as often as any other (`plan.block`).
 
 import type { Expr } from '../../../kernel/expr.ts';
 import { Code } from '../wasm/code.ts';
 import { State } from './accumulator.ts';
 import { type Range, vectorLoop } from './nest.ts';
 import type { ReductionFrame } from './reduce-frame.ts';
-import { blockLength } from './reduce-plan.ts';
 import { WasmScope } from './scope.ts';
 import { placesOf, StateAddress } from './states.ts';
 
@@ -51,7 +50,7 @@ export function emitStreamed(
     const sums = states.flatMap((state, k) =>
       state.form.kind === 'blocked' ? [{ state, at: address(places[k]!.values) }] : [],
     );
-    const moves = sums.length > 0 && plan.sliceLength > blockLength;
+    const moves = sums.length > 0 && plan.sliceLength > plan.block;
     const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(s.depth + 1, s, lanes, rare);
     const body = new Code();
     body.get(first).get(rows.lo).op('i32.eq').if();
@@ -62,7 +61,7 @@ export function emitStreamed(
     body.get(first).set(row);
     frame.steps(row, 1, scope, values, states)(last, body);
     body.get(last).get(rows.hi).op('i32.eq');
-    const done = (): Code => body.get(last).get(rows.lo).op('i32.sub').i32(blockLength);
+    const done = (): Code => body.get(last).get(rows.lo).op('i32.sub').i32(plan.block);
     if (moves) done().ops('i32.rem_u', 'i32.eqz', 'i32.or');
     body.if();
     if (moves) {

@@ -19,13 +19,13 @@ import { bodiesNeeded, grainOf } from './plan.ts';
 import { emitColumns } from './reduce-columns.ts';
 import { renderFinish } from './reduce-finish.ts';
 import { ReductionFrame } from './reduce-frame.ts';
-import { blockLength, planReduction } from './reduce-plan.ts';
+import { planReduction } from './reduce-plan.ts';
 import { emitRows } from './reduce-rows.ts';
 import { placesOf } from './states.ts';
 
 export function renderReduction(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const plan = planReduction(kernel, options.streamedBytes);
-  const forms = kernel.accumulators.map((a) => formOf(a, plan.slices > 1 || plan.perLane > blockLength));
+  const forms = kernel.accumulators.map((a) => formOf(a, plan.slices > 1 || plan.perLane > plan.block));
   const reduction = { kernel, exprs, module, options, plan, forms };
   const frame = new ReductionFrame(reduction);
   const inner = new Code();
