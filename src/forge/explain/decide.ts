@@ -31,7 +31,7 @@ const DISPUTED = 0.19;
 const LEAST = 1e-4;
 
 /** From this probability on an answer is given. */
-export const ANSWER = 0.79;
+export const ANSWER = 0.91;
 /** A guess from words alone that is worth showing. */
 const GUESS = 0.5;
 
@@ -63,8 +63,12 @@ export function wordsAround(text: string, offset: number, ground: Ground): reado
   return [sharesOf(near.join('\n')), ...(own && near.length > 1 ? [sharesOf(lines[at]!)] : [])];
 }
 
+/** The class that words speak for most, "none" among them, and its share. */
+export const mostOf = (words: Shares): readonly [code: string, share: number] =>
+  [...words].reduce((best, row) => (row[1] > best[1] ? row : best), ['none', 0] as const);
+
 /** The class that the words of a short text speak for most; undefined where they speak for none. */
 export function guess(words: Shares): string | undefined {
-  const [code, share] = [...words].reduce((best, row) => (row[1] > best[1] ? row : best), ['none', 0] as const);
+  const [code, share] = mostOf(words);
   return code === 'none' || share < GUESS ? undefined : code;
 }

@@ -52,6 +52,8 @@ export const NOTICE = anyOf(
   /\b[Pp]erformance (?:might|may|will) be\b/,
   /\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'/,
   /\b[Ff]alling back to\b/,
+  // A command that did not run: the packages in it are its arguments.
+  /\b(?:running|command)\b[^\n]{0,30}\b(?:pip3?|conda|uv)\b[^\n]{0,12}\binstall\b/i,
   /\b[Uu]nused (?:kwargs|arguments?|parameters?)\b/,
   /^(?:ls|cat|grep|find|cp|mv|rm|stat): /,
   /^\s*-- (?!.*\bCMake Error)/,

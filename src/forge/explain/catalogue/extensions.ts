@@ -254,6 +254,8 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|_turbomind|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
+      // The usual names of a compiled part.
+      symptom(/cannot import name '(?<name>csrc|_C|_ext|\w+_ext)' from '(?<package>\w+)/),
       // RAPIDS, as it was named before its packages were.
       capture(/(?:No module named|cannot import name) '(?<package>lib(?:gdf|rmm|cudf|cuml)\w*)'/),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),

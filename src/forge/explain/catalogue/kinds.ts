@@ -84,7 +84,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/\d+ errors? detected in the compilation of "(?<file>[^"\n./\\]+)"/),
       phrase(/failed to legalize operation '(?:tt|ttg|nvgpu|gpu|llvm)\.\w+'/),
-      capture(/Unresolved extern function|Failed in cuda mode pipeline/i),
+      capture(/Unresolved extern function|Failed in cuda mode pipeline|Module does not contain a triple, should be 'nvptx/i),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
     explains: ['build-failed'],
@@ -102,6 +102,7 @@ export const kindClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/PLATFORM_NOT_FOUND_KHR|CL_DEVICE_NOT_FOUND|\bDEVICE_NOT_FOUND\b/),
       phrase(/^\s*Number of platforms:? +0\s*$/m),
+      phrase(/\b(?:invalid|no such) OpenCL (?:platform|device)\b/i),
       phrase(/\bNo devices found\/left\b|OpenCL runtime\b[^\n]{0,30}\bis (?:currently )?broken/i),
       capture(
         /(?:OpenCL|clGetPlatformIDs|clGetDeviceIDs)[^\n]{0,40}(?:-1001|-1\b|no (?:platforms?|devices?)|not found)/i,
