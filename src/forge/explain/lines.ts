@@ -23,6 +23,7 @@ export const RECORD = anyOf(
   /\bUnable to initialize backend '(?!cuda|gpu|rocm|xla_gpu)\w+'/,
   /\b(?:is|are) (?:benign|harmless)\b/,
   /\bcan be (?:safely )?ignored\b/,
+  /\bfail(?:ed|ure), continuing\b/,
   /\bFor bug reports, please\b/,
   /\bsafely ignore\b/,
   /\b(?:Future|Deprecation|PendingDeprecation)Warning\b/,

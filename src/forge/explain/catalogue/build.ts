@@ -179,6 +179,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(/nvcc fatal\s*:[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
       capture(/unsupported\s+GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
       phrase(/unsupported\s+GNU version!|No supported gcc\/g\+\+ host compiler found/i),
+      phrase(/\buser-defined literal operator not found/i),
       phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
       capture(
         /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,

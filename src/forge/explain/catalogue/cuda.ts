@@ -91,7 +91,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
         /cuda|gpu/i,
       ),
-      capture(/You requested gpus?: \[(?<device>[^\]\n]*)\][^\n]*But your machine only has/i),
+      capture(/You requested gpus?: \[(?<device>[^\]\n]*)\]\s*[^\n]{0,40}But your machine only has/i),
       capture(/Invalid (?:CUDA )?['`]-{0,2}device[ =](?<device>[^'`]*)['`]/i),
     ],
     cuda: [101],
