@@ -56,7 +56,9 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'CUDA sees no device',
     patterns: [
       phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
-      capture(/No CUDA devices? (?:were |was )?(?:found|detected|available)/i),
+      capture(
+        /No (?:compatible |usable |supported )?CUDA devices? (?:were |was |is |are )?(?:found|detected|available)|\bno GPU devices? (?:were |was )?detected\b/i,
+      ),
       phrase(/no supported devices found for platform CUDA/i),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),

@@ -84,7 +84,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/\d+ errors? detected in the compilation of "(?<file>[^"\n./\\]+)"/),
       phrase(/failed to legalize operation '(?:tt|ttg|nvgpu|gpu|llvm)\.\w+'/),
-      capture(/Unresolved extern function|Failed in cuda mode pipeline|Module does not contain a triple, should be 'nvptx/i),
+      capture(/\bInvalidIRError\b|Unresolved extern function|Failed in cuda mode pipeline|Module does not contain a triple, should be 'nvptx/i),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
     explains: ['build-failed'],
