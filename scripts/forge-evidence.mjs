@@ -118,7 +118,9 @@ function together(texts, classes) {
     return own.filter((row) => row.classes.includes(other)).length / (own.length + 1);
   };
   return classes.map((name) =>
-    classes.flatMap((other, at) => (other !== name && share(other, name) >= TOGETHER ? [at.toString(36)] : [])).join(','),
+    classes
+      .flatMap((other, at) => (other !== name && share(other, name) >= TOGETHER ? [at.toString(36)] : []))
+      .join(','),
   );
 }
 

@@ -33,7 +33,7 @@ const BESIDE = 0.5;
 const LEAST = 1e-4;
 
 /** From this probability on an answer is given. */
-export const ANSWER = 0.93;
+export const ANSWER = 0.905;
 /** A guess from words alone that is worth showing. */
 const GUESS = 0.5;
 
@@ -67,6 +67,25 @@ export function wordsAround(text: string, offset: number, ground: Ground): reado
   const near = lines.slice(Math.max(0, at - BEFORE), at + AFTER + 1);
   const own = ground !== 'family' && ground !== 'joined';
   return [sharesOf(near.join('\n')), ...(own && near.length > 1 ? [sharesOf(lines[at]!)] : [])];
+}
+
+/** A wording of the class's own tells what is wrong; a symptom or a family only that something is. */
+export const tellsWhat = (ground: Ground): boolean => ground === 'code' || ground === 'capture' || ground === 'phrase';
+
+/** From which share on, and how many times that of the class found, words speak more clearly for a class beside it. */
+const CLEARER = { own: { share: 0.6, times: 6 }, family: { share: 0.4, times: 2 } } as const;
+
+/**
+ * The class that words speak for clearly, where it is often right beside the one that was found; undefined where the one found
+ * stands. A symptom stands: its words are those of its neighbours. Of 22 answers to new texts that this changed all were right, of
+ * those before 17.
+ */
+export function clearerCode(code: string, ground: Ground, words: Shares): string | undefined {
+  if (ground === 'symptom' || ground === 'weak') return undefined;
+  const { share: least, times } = tellsWhat(ground) ? CLEARER.own : CLEARER.family;
+  const [other, share] = mostOf(new Map([...words].filter(([name]) => name !== 'none')));
+  const clear = other !== code && share >= least && share >= times * (words.get(code) ?? 0);
+  return clear && agrees(code, other) ? other : undefined;
 }
 
 /** The class that words speak for most, "none" among them, and its share. */

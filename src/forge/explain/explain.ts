@@ -14,7 +14,7 @@ import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean, condense, lineAt } from './clean.ts';
-import { ANSWER, chance, type Ground, guess, wordsAround } from './decide.ts';
+import { ANSWER, chance, clearerCode, type Ground, guess, tellsWhat, wordsAround } from './decide.ts';
 import { sharesOf } from './evidence/evidence.ts';
 import { Haystack } from './haystack.ts';
 import { COMPILER, NOTICE, PROGRAMMER, RECORD, TOLD } from './lines.ts';
@@ -86,9 +86,21 @@ export function explainText(source: string, options: ExplainOptions = {}): Expla
     const { offset, values: groups } = seen;
     return judged(entry, { score: SECOND, offset, groups, family: true, ground: 'joined' });
   };
+  /** A class that is often right beside the first takes its place where the words speak for it much more clearly. */
+  const clearer = (rows: readonly Found[]): readonly Found[] => {
+    const [first] = rows;
+    const code =
+      first && clearerCode(first.entry.code, first.ground, wordsAround(text, first.offset, first.ground)[0]!);
+    const entry = catalogue.find((row) => row.code === code);
+    if (!first || !entry || entry.unless?.test(first.line)) return rows;
+    const groups = rows.find((row) => row.entry === entry)?.groups ?? {};
+    const { score, offset, family, ground } = first;
+    const [other] = judged(entry, { score, offset, groups, family, ground });
+    return other ? [other, ...rows.filter((row) => row.entry !== entry)] : rows;
+  };
   const words = new Haystack(text);
   const first = catalogue.flatMap((entry) => judged(entry, match(entry, text, words, numbers)));
-  const recognised = borneOut(ranked(first.length > 0 ? first : looked(secondLook(text))), text);
+  const recognised = clearer(borneOut(ranked(first.length > 0 ? first : looked(secondLook(text))), text));
   const nearest = doubts(recognised, text);
   const said = nearest && recognised.length === 0 ? looked(thirdLook(text)) : [];
   if (nearest && said.length === 0)
@@ -186,8 +198,7 @@ function borneOut(rows: readonly Found[], text: string): readonly Found[] {
   return [best, ...rows.filter((row) => row !== best)];
 }
 
-/** A wording of the class's own tells what is wrong; a symptom or a family only that something is. */
-const own = ({ ground }: Found): boolean => ground === 'code' || ground === 'capture' || ground === 'phrase';
+const own = ({ ground }: Found): boolean => tellsWhat(ground);
 
 /** Tells little by itself: a family's line, or a process that ended. */
 const mere = ({ entry, family }: Found): boolean => family || entry.echo === true;

@@ -35,4 +35,3 @@ export function thirdLook(text: string): SecondLook | undefined {
 
 const faulty = (line: string): boolean =>
   STRONG.test(line) && ![RECORD, NOTICE, TOLD, PROGRAMMER].some((kind) => kind.test(line));
-

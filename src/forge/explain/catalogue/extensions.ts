@@ -152,6 +152,9 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'flash-attn is asked for and not installed',
     patterns: [
       capture(/name '(?<name>[Ff]lash_?\w*[Aa]tt\w*)' is not defined/),
+      phrase(
+        /packages that were not found in your environment: [^\n]{0,80}\bflash_attn\b|\bRun `pip install flash[_-]attn`/i,
+      ),
       phrase(/FlashAttention2 has been toggled on, but it cannot be used/i),
       phrase(
         /the package flash_attn seems to be not installed|flash_attn (?:is )?not (?:installed|found|available)|No module named 'flash_attn/i,
