@@ -2,10 +2,10 @@
 //
 // A pattern says the more the more specific it is. The words around it (evidence/) bear it out by the share that they give its
 // class, and speak against it by the share of the next class. The probability is a logistic function of these; from `ANSWER` on
-// an answer is given. What has less is only the nearest guess, and the reader is told so. Words alone never make an answer.
+// an answer is given. What has less is only the nearest guess, and the reader is told so.
 //
 // The numbers were fitted to 1,984 answers that the patterns of past days gave to new batches of texts before anybody had read
-// them, each with words learnt without its batch. `ANSWER` was chosen on batches that are only measured.
+// them, each with words learnt without its batch. `ANSWER` was chosen on 1,164 texts of nine batches at first sight.
 
 import { agrees, type Shares, sharesOf } from './evidence/evidence.ts';
 import type { Kind } from './types.ts';
