@@ -22,6 +22,8 @@ const SEEN = 2;
 const LEAST = 1;
 const UNIT = 0.05;
 const LENGTH = 3;
+/** From this share on of a class's texts for which another is right too, the other does not speak against it. */
+const TOGETHER = 0.08;
 
 /** Every text with the classes that are right; an ordinary line is "none". */
 async function lessons() {
@@ -109,14 +111,28 @@ function softmax(values) {
   for (let i = 0; i < values.length; i++) values[i] /= sum;
 }
 
-function tableOf({ vocabulary, rarity, classes, start, weight }) {
+/** For each class those that are right beside it, by their numbers. */
+function together(texts, classes) {
+  const share = (one, other) => {
+    const own = texts.filter((row) => row.classes.includes(one));
+    return own.filter((row) => row.classes.includes(other)).length / (own.length + 1);
+  };
+  return classes.map((name) =>
+    classes
+      .flatMap((other, at) => (other !== name && share(other, name) >= TOGETHER ? [at.toString(36)] : []))
+      .join(','),
+  );
+}
+
+function tableOf({ vocabulary, rarity, classes, start, weight }, beside) {
   const rows = vocabulary.flatMap((word, at) => {
     const pairs = classes.flatMap((_, c) =>
       Math.abs(weight(at, c)) * rarity[at] < LEAST ? [] : [`${c.toString(36)}:${Math.round(weight(at, c) / UNIT)}`],
     );
     return pairs.length === 0 ? [] : [`${word}|${Math.round(rarity[at] * 10)}|${pairs.join('|')}`];
   });
-  return [classes.join(' '), [...start].map((x) => Math.round(x / UNIT)).join(' '), ...rows].join('\n');
+  const heads = [classes.join(' '), [...start].map((x) => Math.round(x / UNIT)).join(' '), beside.join(' ')];
+  return [...heads, ...rows].join('\n');
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
@@ -129,13 +145,14 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   const { wordsOf } = await bundled('../src/forge/explain/evidence/words.ts');
   const { clean } = await bundled('../src/forge/explain/clean.ts');
-  const table = tableOf(learn(texts.map((row) => ({ ...row, words: wordsOf(clean(row.text)) }))));
+  const learnt = learn(texts.map((row) => ({ ...row, words: wordsOf(clean(row.text)) })));
+  const table = tableOf(learnt, together(texts, learnt.classes));
   writeFileSync(
     target,
     `// Made by scripts/forge-evidence.mjs from the labelled texts. Not for editing.
 //
-// First the classes, then what each has before the first word, then one word a line: the word, how rare it is, and the classes
-// it speaks for (their number in base 36 and a weight).
+// First the classes, then what each has before the first word, then which are right beside each, then one word a line: the word,
+// how rare it is, and the classes it speaks for (their number in base 36 and a weight).
 
 /** The texts that it was made from. */
 export const LEARNT_FROM = '${print}';
@@ -143,5 +160,5 @@ export const LEARNT_FROM = '${print}';
 export const TABLE = \`${table}\`;
 `,
   );
-  console.log(`${table.split('\n').length - 2} words, ${table.length} characters, from ${texts.length} texts`);
+  console.log(`${table.split('\n').length - 3} words, ${table.length} characters, from ${texts.length} texts`);
 }

@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { catalogue } from './catalogue/index.ts';
-import { ANSWER, chance, guess, wordsAround } from './decide.ts';
+import { ANSWER, chance, clearerCode, guess, wordsAround } from './decide.ts';
 import { sharesOf } from './evidence/evidence.ts';
 import { wordsOf } from './evidence/words.ts';
 import { explain, explainText } from './explain.ts';
+import { thirdLook } from './third-look.ts';
 
 describe('the words of a text', () => {
   it('are the same whatever its case and numbers, and hold the parts of joined names', () => {
@@ -45,6 +46,50 @@ describe('the table of words', () => {
   it('gives a text without a known word no opinion but its own', () => {
     expect(guess(sharesOf('qwxz vbnm'))).toBeUndefined();
     expect(guess(sharesOf(''))).toBeUndefined();
+  });
+});
+
+describe('a class that is often right beside the one found', () => {
+  const words = (gpu: number, cli: number, xid = 0) =>
+    new Map([
+      ['docker-gpu', gpu],
+      ['docker-nvidia-cli', cli],
+      ['xid', xid],
+      ['none', 1 - gpu - cli - xid],
+    ]);
+
+  it('takes its place where the words speak for it clearly: for a wording of its own much more so than for a family', () => {
+    expect(clearerCode('docker-nvidia-cli', 'family', words(0.5, 0.2))).toBe('docker-gpu');
+    expect(clearerCode('docker-nvidia-cli', 'family', words(0.5, 0.3))).toBeUndefined();
+    expect(clearerCode('docker-nvidia-cli', 'family', words(0.3, 0))).toBeUndefined();
+    expect(clearerCode('docker-nvidia-cli', 'code', words(0.5, 0))).toBeUndefined();
+    expect(clearerCode('docker-nvidia-cli', 'code', words(0.7, 0.1))).toBe('docker-gpu');
+  });
+
+  it('leaves a symptom, the class itself and a class that is never right beside it', () => {
+    expect(clearerCode('docker-nvidia-cli', 'symptom', words(0.9, 0))).toBeUndefined();
+    expect(clearerCode('docker-gpu', 'family', words(0.9, 0))).toBeUndefined();
+    expect(clearerCode('docker-gpu', 'family', words(0, 0, 0.9))).toBeUndefined();
+    expect(clearerCode('docker-gpu', 'family', new Map())).toBeUndefined();
+  });
+});
+
+describe('the third look', () => {
+  const told = 'RuntimeError: CUDA error: out of memory';
+
+  it('finds the line whose words speak clearly for the class that the whole text speaks for', () => {
+    expect(thirdLook(`loading\n${told}`)).toMatchObject({ code: 'oom', offset: 8 });
+  });
+
+  it('finds nothing in an empty text, in ordinary output, in what a person tells, and in a long log', () => {
+    for (const text of [
+      '',
+      '\n\n',
+      'step 12 loss 0.43',
+      "I think it failed, my GPU's CUDA ran out of memory",
+      `${told}\n${'x '.repeat(3000)}`,
+    ])
+      expect(thirdLook(text), text.slice(0, 40)).toBeUndefined();
   });
 });
 

@@ -2,12 +2,12 @@
 //
 // A pattern says the more the more specific it is. The words around it (evidence/) bear it out by the share that they give its
 // class, and speak against it by the share of the next class. The probability is a logistic function of these; from `ANSWER` on
-// an answer is given. What has less is only the nearest guess, and the reader is told so. Words alone never make an answer.
+// an answer is given. What has less is only the nearest guess, and the reader is told so.
 //
 // The numbers were fitted to 1,984 answers that the patterns of past days gave to new batches of texts before anybody had read
-// them, each with words learnt without its batch. `ANSWER` was chosen on batches that are only measured.
+// them, each with words learnt without its batch. `ANSWER` was chosen on 1,164 texts of nine batches at first sight.
 
-import { type Shares, sharesOf } from './evidence/evidence.ts';
+import { agrees, type Shares, sharesOf } from './evidence/evidence.ts';
 import type { Kind } from './types.ts';
 
 /** What an answer rests on: a pattern of its own, a family's line, or two lines put together. */
@@ -25,13 +25,15 @@ const SAYS: Readonly<Record<Ground, number>> = {
 };
 /** How much the words count for the class, by the logarithm of its share, */
 const BORNE_OUT = 0.46;
-/** and against it, by that of the next class. That no error may be meant at all ("none") tells nothing beside a pattern. */
+/** and against it, by that of the next class that is not right beside it. That no error may be meant at all ("none") tells nothing beside a pattern. */
 const DISPUTED = 0.19;
+/** What the share of a class counts that is often right beside this one. */
+const BESIDE = 0.5;
 /** A class without any word keeps this share. */
 const LEAST = 1e-4;
 
 /** From this probability on an answer is given. */
-export const ANSWER = 0.79;
+export const ANSWER = 0.905;
 /** A guess from words alone that is worth showing. */
 const GUESS = 0.5;
 
@@ -41,10 +43,14 @@ const AFTER = 4;
 
 /** How probable it is that a class, found on this ground among these words, is the right one. */
 export function chance(code: string, ground: Ground, words: Shares): number {
+  let own = words.get(code) ?? 0;
   let next = LEAST;
-  for (const [other, share] of words) if (other !== code && other !== 'none' && share > next) next = share;
-  const own = Math.max(words.get(code) ?? 0, LEAST);
-  return 1 / (1 + Math.exp(-(SAYS[ground] + BORNE_OUT * Math.log(own) - DISPUTED * Math.log(next))));
+  for (const [other, share] of words) {
+    if (other === code || other === 'none') continue;
+    if (agrees(code, other)) own += share * BESIDE;
+    else if (share > next) next = share;
+  }
+  return 1 / (1 + Math.exp(-(SAYS[ground] + BORNE_OUT * Math.log(Math.max(own, LEAST)) - DISPUTED * Math.log(next))));
 }
 
 /**
@@ -63,8 +69,31 @@ export function wordsAround(text: string, offset: number, ground: Ground): reado
   return [sharesOf(near.join('\n')), ...(own && near.length > 1 ? [sharesOf(lines[at]!)] : [])];
 }
 
+/** A wording of the class's own tells what is wrong; a symptom or a family only that something is. */
+export const tellsWhat = (ground: Ground): boolean => ground === 'code' || ground === 'capture' || ground === 'phrase';
+
+/** From which share on, and how many times that of the class found, words speak more clearly for a class beside it. */
+const CLEARER = { own: { share: 0.6, times: 6 }, family: { share: 0.4, times: 2 } } as const;
+
+/**
+ * The class that words speak for clearly, where it is often right beside the one that was found; undefined where the one found
+ * stands. A symptom stands: its words are those of its neighbours. Of 22 answers to new texts that this changed all were right, of
+ * those before 17.
+ */
+export function clearerCode(code: string, ground: Ground, words: Shares): string | undefined {
+  if (ground === 'symptom' || ground === 'weak') return undefined;
+  const { share: least, times } = tellsWhat(ground) ? CLEARER.own : CLEARER.family;
+  const [other, share] = mostOf(new Map([...words].filter(([name]) => name !== 'none')));
+  const clear = other !== code && share >= least && share >= times * (words.get(code) ?? 0);
+  return clear && agrees(code, other) ? other : undefined;
+}
+
+/** The class that words speak for most, "none" among them, and its share. */
+export const mostOf = (words: Shares): readonly [code: string, share: number] =>
+  [...words].reduce((best, row) => (row[1] > best[1] ? row : best), ['none', 0] as const);
+
 /** The class that the words of a short text speak for most; undefined where they speak for none. */
 export function guess(words: Shares): string | undefined {
-  const [code, share] = [...words].reduce((best, row) => (row[1] > best[1] ? row : best), ['none', 0] as const);
+  const [code, share] = mostOf(words);
   return code === 'none' || share < GUESS ? undefined : code;
 }

@@ -14,14 +14,15 @@ import type { Resolution } from '../resolve/types.ts';
 import { buildCodes } from './catalogue/families/index.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean, condense, lineAt } from './clean.ts';
-import { ANSWER, chance, type Ground, guess, wordsAround } from './decide.ts';
+import { ANSWER, chance, clearerCode, type Ground, guess, tellsWhat, wordsAround } from './decide.ts';
 import { sharesOf } from './evidence/evidence.ts';
 import { Haystack } from './haystack.ts';
 import { COMPILER, NOTICE, PROGRAMMER, RECORD, TOLD } from './lines.ts';
 import { needsOfPattern } from './needs.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
-import { secondLook } from './second-look.ts';
+import { type SecondLook, secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
+import { thirdLook } from './third-look.ts';
 import type { Context, ErrorClass, Explained, Explanation, Facts, Kind, Nearest, Pattern } from './types.ts';
 import { cudaNumbers, valuesIn } from './values.ts';
 
@@ -64,35 +65,50 @@ export function explainText(source: string, options: ExplainOptions = {}): Expla
   const facts = machine && factsOf(machine);
   const os = shown ?? (machine && machine.host.platform !== 'other' ? machine.host.platform : undefined);
   const resolveFor = resolver(machine, options.tables);
-  const found: Found[] = [];
-  const take = (entry: ErrorClass, hit: Hit | undefined): void => {
+  const judged = (entry: ErrorClass, hit: Hit | undefined): readonly Found[] => {
     const holds = facts && entry.holds?.(facts);
-    if (!hit || holds === false) return;
+    if (!hit || holds === false) return [];
     const line = lineAt(text, hit.offset);
-    const vendor = vendorIn(line, text);
-    found.push({
-      ...hit,
-      entry,
+    const context = {
+      got: { ...values, ...hit.groups },
       line,
-      score: Math.min(1, hit.score + (holds === true ? CONFIRMED : 0)),
-      context: { got: { ...values, ...hit.groups }, line, facts, resolve: resolveFor, software, os, vendor },
-    });
+      facts,
+      resolve: resolveFor,
+      software,
+      os,
+      vendor: vendorIn(line, text),
+    };
+    return [{ ...hit, entry, line, score: Math.min(1, hit.score + (holds === true ? CONFIRMED : 0)), context }];
+  };
+  const looked = (seen: SecondLook | undefined): readonly Found[] => {
+    const entry = catalogue.find(({ code }) => code === seen?.code);
+    if (!seen || !entry || entry.unless?.test(lineAt(text, seen.offset))) return [];
+    const { offset, values: groups } = seen;
+    return judged(entry, { score: SECOND, offset, groups, family: true, ground: 'joined' });
+  };
+  /** A class that is often right beside the first takes its place where the words speak for it much more clearly. */
+  const clearer = (rows: readonly Found[]): readonly Found[] => {
+    const [first] = rows;
+    const code =
+      first && clearerCode(first.entry.code, first.ground, wordsAround(text, first.offset, first.ground)[0]!);
+    const entry = catalogue.find((row) => row.code === code);
+    if (!first || !entry || entry.unless?.test(first.line)) return rows;
+    const groups = rows.find((row) => row.entry === entry)?.groups ?? {};
+    const { score, offset, family, ground } = first;
+    const [other] = judged(entry, { score, offset, groups, family, ground });
+    return other ? [other, ...rows.filter((row) => row.entry !== entry)] : rows;
   };
   const words = new Haystack(text);
-  for (const entry of catalogue) take(entry, match(entry, text, words, numbers));
-  if (found.length === 0) {
-    const seen = secondLook(text);
-    const entry = catalogue.find(({ code }) => code === seen?.code);
-    if (seen && entry && !entry.unless?.test(lineAt(text, seen.offset)))
-      take(entry, { score: SECOND, offset: seen.offset, groups: seen.values, family: true, ground: 'joined' });
-  }
-  const rows = ranked(found);
-  const nearest = doubts(rows, text);
-  if (nearest)
+  const first = catalogue.flatMap((entry) => judged(entry, match(entry, text, words, numbers)));
+  const recognised = clearer(borneOut(ranked(first.length > 0 ? first : looked(secondLook(text))), text));
+  const nearest = doubts(recognised, text);
+  const said = nearest && recognised.length === 0 ? looked(thirdLook(text)) : [];
+  if (nearest && said.length === 0)
     return {
       explanations: [],
       nearest: nearest.map(({ offset, ...row }) => ({ ...row, lineNumber: lineNumber(offset) })),
     };
+  const rows = [...said, ...recognised.filter(({ entry }) => entry !== said[0]?.entry)];
   const explanations = rows.slice(0, options.limit ?? 3).map(
     ({ entry, context, line, score, offset }): Explanation => ({
       code: entry.code,
@@ -167,6 +183,22 @@ function ranked(found: readonly Found[]): readonly Found[] {
       ),
   );
 }
+
+/** Scores that lie no farther apart say about as much: the words around decide between their classes. */
+const CLOSE = 0.13;
+
+/** Of the classes with words of their own that tell as much as the first, the one that the words around bear out most comes first. */
+function borneOut(rows: readonly Found[], text: string): readonly Found[] {
+  const [first] = rows;
+  const alike = rows.filter((row) => own(row) && row.score >= first!.score - CLOSE);
+  if (!first || !own(first) || alike.length < 2) return rows;
+  const [words] = wordsAround(text, first.offset, first.ground);
+  const share = ({ entry }: Found): number => words!.get(entry.code) ?? 0;
+  const best = alike.reduce((most, row) => (share(row) > share(most) ? row : most), first);
+  return [best, ...rows.filter((row) => row !== best)];
+}
+
+const own = ({ ground }: Found): boolean => tellsWhat(ground);
 
 /** Tells little by itself: a family's line, or a process that ended. */
 const mere = ({ entry, family }: Found): boolean => family || entry.echo === true;

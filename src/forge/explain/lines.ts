@@ -23,6 +23,7 @@ export const RECORD = anyOf(
   /\bUnable to initialize backend '(?!cuda|gpu|rocm|xla_gpu)\w+'/,
   /\b(?:is|are) (?:benign|harmless)\b/,
   /\bcan be (?:safely )?ignored\b/,
+  /\bfail(?:ed|ure), continuing\b/,
   /\bFor bug reports, please\b/,
   /\bsafely ignore\b/,
   /\b(?:Future|Deprecation|PendingDeprecation)Warning\b/,
@@ -52,6 +53,8 @@ export const NOTICE = anyOf(
   /\b[Pp]erformance (?:might|may|will) be\b/,
   /\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'/,
   /\b[Ff]alling back to\b/,
+  // A command that did not run: the packages in it are its arguments.
+  /\b(?:running|command)\b[^\n]{0,30}\b(?:pip3?|conda|uv)\b[^\n]{0,12}\binstall\b/i,
   /\b[Uu]nused (?:kwargs|arguments?|parameters?)\b/,
   /^(?:ls|cat|grep|find|cp|mv|rm|stat): /,
   /^\s*-- (?!.*\bCMake Error)/,

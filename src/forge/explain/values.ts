@@ -74,6 +74,7 @@ const CUDA_NUMBERS: readonly RegExp[] = [
   /\bCUresult(?: error)?[ :=(]{1,3}(?:result ?= ?)?(\d{1,3})\b/g,
   /\b(?:return value|returned|error(?: code)?|status) (\d{1,3}) from '?(?:cuda|cu)[A-Z]\w+/gi,
   /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
+  /\bCUDA_ERROR_\w+,? \(?(?:error )?(?:code|number)[ :=]{0,2}(\d{1,3})\b/g,
 ];
 
 /** Programs that print the number of the runtime they were built with: before CUDA 10.1 many had another one. */
@@ -81,6 +82,7 @@ const OLD_NUMBERS: readonly RegExp[] = [
   /\bcuda runtime error \((\d{1,3})\)/gi,
   /\bTHCudaCheck FAIL[^\n]{0,160}? error=(\d{1,3})\b/g,
   /\bcudaSuccess \((\d{1,3}) vs\.? 0\)/g,
+  /\b[Ff]ailed to get device (?:properties|count|attribute)[^\n]{0,20}\berror code:? (\d{1,3})\b/g,
 ];
 
 const RENUMBERED: Readonly<Record<number, number>> = {

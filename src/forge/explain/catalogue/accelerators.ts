@@ -84,7 +84,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
         /Double type is not supported on this platform|backend compiler failed build|Required aspect (?:fp64|fp16) is not supported on the device/i,
       ),
       symptom(
-        /\bze_result_t\b[^\n]*\d{4,}|\bUR error\b|Abort was called at \d+ line in file|\bNo kernel named \w+sycl\w* (?:was )?found/i,
+        /\bze_result_t\b[^\n]*\d{4,}|\bUR error\b|Abort was called at \d+ line in file|\bNo kernel named \w+ was found\b/i,
       ),
       symptom(/(?:PI|UR_RESULT|ZE_RESULT)_ERROR_\w+|\bsycl::[\w:]*exception|SYCL exception/i),
     ],

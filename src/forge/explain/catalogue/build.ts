@@ -179,6 +179,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(/nvcc fatal\s*:[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
       capture(/unsupported\s+GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
       phrase(/unsupported\s+GNU version!|No supported gcc\/g\+\+ host compiler found/i),
+      phrase(/\buser-defined literal operator not found/i),
       phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
       capture(
         /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
@@ -228,7 +229,7 @@ export const buildClasses: readonly ErrorClass[] = [
         /CMakeTestC(?:XX)?Compiler\.cmake:\d+|Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
       ),
       phrase(
-        /Microsoft Visual C\+\+ \d+(?:\.\d+)? or greater is required|Compiler: cl is not found|Cannot find compiler 'cl\.exe' in PATH|Error checking compiler version for cl/i,
+        /Microsoft Visual C\+\+ \d+(?:\.\d+)? or greater is required|Compiler: cl is not found|Cannot find compiler 'cl\.exe' in PATH|Error checking\s+compiler version for \S+:/i,
       ),
       phrase(
         /(?:command|error: command) '?(?:gcc|x86_64-linux-gnu-gcc|g\+\+|cc|c\+\+)'? (?:failed: No such file|not found)|No such file or directory: ['"](?:gcc|g\+\+|cc|c\+\+)['"]/i,
@@ -349,6 +350,7 @@ export const buildClasses: readonly ErrorClass[] = [
         /(?:\bc10|\bATen|\btorch|\bcub|\bthrust|\bcutlass)\/\S+\.(?:h|hpp|cuh)[:(][^\n]*error[: ]|\.cuh?\(\d+\): error: |error: identifier "__\w+" is undefined/,
       ),
       symptom(/\d+ errors? detected in the compilation of "[^"\n]*\.(?:cu|ii|cpp\d?|cc)\b/),
+      symptom(/\d+ errors? generated when compiling for (?:gfx\w+|sm_\w+|host)/),
       symptom(
         /CMake Error(?: at [^\n]*| in [^\n]*)?:?[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:\b|_)(?:CUDA|cuDNN|HIP|ROCm|SYCL|Vulkan|OpenCL|CUDEV|OptiX|TensorRT|NCCL)\w*\b[^\n]*/,
       ),

@@ -176,7 +176,9 @@ export const kernelClasses: readonly ErrorClass[] = [
       symptom(
         /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[A-Za-z][^\n]{3,120})/,
       ),
-      symptom(/\b(?:CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError)\b[^\n]{0,120}/),
+      symptom(
+        /\b(?:CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError|CUDAException|CudaException)\b[^\n]{0,120}/,
+      ),
       named(
         /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|(?:OPTIX|NVRTC|NVJITLINK)_ERROR_(?!BUILTIN|COMPILATION)[A-Z_]+)\b[^\n]{0,120}/,
       ),

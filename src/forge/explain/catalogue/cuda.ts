@@ -56,7 +56,9 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'CUDA sees no device',
     patterns: [
       phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
-      capture(/No CUDA devices? (?:were |was )?(?:found|detected|available)/i),
+      capture(
+        /No (?:compatible |usable |supported )?CUDA devices? (?:were |was |is |are )?(?:found|detected|available)|\bno GPU devices? (?:were |was )?detected\b/i,
+      ),
       phrase(/no supported devices found for platform CUDA/i),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
@@ -91,7 +93,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
         /cuda|gpu/i,
       ),
-      capture(/You requested gpus?: \[(?<device>[^\]\n]*)\][^\n]*But your machine only has/i),
+      capture(/You requested gpus?: \[(?<device>[^\]\n]*)\]\s*[^\n]{0,40}But your machine only has/i),
       capture(/Invalid (?:CUDA )?['`]-{0,2}device[ =](?<device>[^'`]*)['`]/i),
     ],
     cuda: [101],

@@ -226,7 +226,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),
     ],
-    explains: ['smi-no-comm', 'no-devices'],
+    explains: ['smi-no-comm', 'no-devices', 'gpu-lost'],
     cause: () =>
       'Blackwell and newer need the open module, Turing to Hopper take either, Maxwell to Volta the proprietary one only.',
     fix: () => [

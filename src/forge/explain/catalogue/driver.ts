@@ -115,6 +115,9 @@ export const driverClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?(?:missing|not found)/i),
       phrase(/modprobe: FATAL: Module nvidia\S* not found in directory/i),
+      phrase(
+        /modprobe: ERROR: could not find module by name '?nvidia|unable to (?:load|find) (?:the )?kernel module '?nvidia/i,
+      ),
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
       ),

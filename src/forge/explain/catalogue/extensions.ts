@@ -152,6 +152,9 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'flash-attn is asked for and not installed',
     patterns: [
       capture(/name '(?<name>[Ff]lash_?\w*[Aa]tt\w*)' is not defined/),
+      phrase(
+        /packages that were not found in your environment: [^\n]{0,80}\bflash_attn\b|\bRun `pip install flash[_-]attn`/i,
+      ),
       phrase(/FlashAttention2 has been toggled on, but it cannot be used/i),
       phrase(
         /the package flash_attn seems to be not installed|flash_attn (?:is )?not (?:installed|found|available)|No module named 'flash_attn/i,
@@ -254,6 +257,8 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|_turbomind|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
+      // The usual names of a compiled part.
+      symptom(/cannot import name '(?<name>csrc|_C|_ext|\w+_ext)' from '(?<package>\w+)/),
       // RAPIDS, as it was named before its packages were.
       capture(/(?:No module named|cannot import name) '(?<package>lib(?:gdf|rmm|cudf|cuml)\w*)'/),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),

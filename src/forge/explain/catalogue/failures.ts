@@ -1,6 +1,6 @@
 // The sure part: who failed, where a message does not tell why. Classes with a cause of their own come before these.
 
-import { named, phrase, symptom } from '../patterns.ts';
+import { named, phrase, symptom, weak } from '../patterns.ts';
 import { asRoot, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { DRIVER, LLAMA, MPS, ROCM_MATRIX, TENSORFLOW } from './links.ts';
@@ -12,7 +12,9 @@ export const failureClasses: readonly ErrorClass[] = [
     title: 'A call of ROCm failed',
     patterns: [
       named(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+|hipSuccess \((?<number>\d+) vs\.? 0\)/),
-      symptom(/\bHIP (?:failure|runtime error)\b[^\n]*|\bhip[A-Z]\w+(?:\([^)\n]*\))? (?:failed|returned error)\b/),
+      symptom(
+        /\bHIP (?:failure|runtime error)\b[^\n]*|\bhip[A-Z]\w+(?:\([^)\n]*\))?(?: (?:failed|returned error)|: (?:[Ii]nvalid|[Nn]o|[Uu]nknown|[Ff]ailed|[Oo]ut of)) ?\w*/,
+      ),
       symptom(/\brocm_smi\w*[^\n]{0,40}(?:error|failed)/i),
       named(/\bRSMI_STATUS_(?!SUCCESS)\w+|\bHSA_STATUS_ERROR\w*/),
     ],
@@ -57,6 +59,8 @@ export const failureClasses: readonly ErrorClass[] = [
       named(/\bkIOGPUCommandBufferCallbackError[A-Z]\w+/),
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
+      weak(/\bmpsFileLoc\b[^\n]*\n?[^\n]*\berror: /),
+      symptom(/\bMPS\b[^\n]*\bbuffer is not large enough/),
       symptom(
         /Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i,
       ),

@@ -28,7 +28,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
       capture(
-        /Device API (?:gpu|cuda) is not enabled|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
+        /Device API (?:gpu|cuda) is not enabled|Environment for task type \[GPU\] not found|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
       ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
@@ -59,7 +59,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
       phrase(
-        /No supported gpu backend found|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
+        /No supported gpu backend found|\b(?:could not|cannot|unable to|failed to) (?:find|initiali[sz]e|find\/initiali[sz]e) (?:an? |the |any )?(?:specified )?(?:accelerator|GPU) device\b|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
       ),
       phrase(
         /Torch is not able to use GPU|device does not support the current version of Torch|(?:torch\.)?cuda\.is_available\(\)\)?`?[\s\S]{0,3}(?:\bis |returns? |returned |: ?|== ?|-+> ?|→ ?|Out\[\d+\]: ?)?\(?False\b/i,
@@ -125,6 +125,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Expected all tensors to be on the same device, but (?:found at least two devices, |got [^\n]*? is on )(?<first>[\w:]+)(?:,| and|\b)[^\n]*?(?<second>(?:cuda|cpu|xpu|mps)(?::\d+)?)?/i,
       ),
       capture(/Input type \((?<first>[\w.]+)\) and (?:weight|bias) type \((?<second>[\w.]+)\) should be the same/i),
+      capture(
+        /\bexpected (?:object of )?(?:device )?(?:type|backend) (?<first>(?:torch\.)?(?:cuda|cpu)\b\S*|torch\.\w+Tensor) but got (?:device )?(?:type |backend )?(?<second>(?:torch\.)?(?:cuda|cpu)\b\S*|torch\.\w+Tensor)/i,
+      ),
       phrase(/\b(?:arguments|tensors?|inputs?|operands|parameters)\b[^\n]{0,40}\bon different (?:GPUs|devices)\b/i),
       phrase(/Placeholder storage|cannot be accessed from Triton \(cpu tensor/i),
       phrase(
@@ -212,7 +215,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Could not find cuda drivers on your machine, GPU will not be used/i),
       phrase(/Cannot dlopen some GPU libraries/i),
       phrase(/Skipping registering GPU devices/i),
-      capture(/Num GPUs Available: +0\b/i),
+      phrase(/Num GPUs Available: +0\b/i),
       symptom(
         /list_(?:physical|logical|local)_devices\([^\n]*\n(?:[^\n]*\n){0,2}[^\n]{0,20}\[(?:'\/?(?:device:)?cpu:0')?\] *$/im,
       ),
@@ -343,7 +346,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
       symptom(
-        /JaxRuntimeError: [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*|XLA (?:compile|compilation|runtime) error[^\n]*/i,
+        /\bexternal\/(?:local_)?(?:tsl|xla)\/\S+\] Check failed: [^\n]*|JaxRuntimeError: [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*|XLA (?:compile|compilation|runtime) error[^\n]*/i,
       ),
     ],
     cause: ({ got }) => `The compiler behind JAX and TensorFlow stopped${got.what ? `: ${got.what.trim()}` : ''}.`,

@@ -55,8 +55,8 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /\bGLX?Bad\w+|(?:Could not|Cannot|Failed to|Unable to|couldn't) (?:initialize|create|find|get|open)[^\n]{0,20}\b(?:GLX|EGL|OpenGL|GL context|RGB GLX)\b|\begl: failed to create/i,
       ),
       phrase(
-        /qt\.qpa[^\n]*could not|no Qt platform plugin could be initialized|(?:cannot|can't|unable to) open (?:a )?(?:X )?display/i,
-        /\bE?GLX?\b|OpenGL|GPU|vulkan|render/i,
+        /qt\.qpa[^\n]*could not|no Qt platform plugin could be initialized|(?:cannot|can't|unable to|failed to) (?:open (?:a )?(?:X )?display|connect to the X server)/i,
+        /\bE?GLX?\b|\bGLFW\b|XCB failed|OpenGL|GPU|vulkan|render/i,
       ),
       phrase(
         /\bXOpenDisplay\b[^\n]*cannot|GPU backend could not be initialized|driver with support for OpenGL [\d.]+ or higher is required|requires OpenGL [\d.]+|does(?: not|n't) support OpenGL/i,
@@ -165,7 +165,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       capture(/Unable to find a GPU! Make sure you have installed/i),
       phrase(/panicked at [^\n]*Unable to find a GPU|a suitable graphics adapter or device could not be found/i),
       phrase(
-        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter\b|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
+        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter\b|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|(?:Cannot|Could not|Unable to) find (?:an? |any )?(?:suitable |matching )?(?:(?:Web)?GPU )?adapter\b|no suitable adapter/i,
       ),
       phrase(
         /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,

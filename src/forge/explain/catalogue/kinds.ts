@@ -16,6 +16,7 @@ export const kindClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/"(?<op>\w*(?:_cpu|_vml|cpu_)\w*)" not implemented for '(?<kind>Half|BFloat16)'/),
       capture(/"(?<op>\w+)" not implemented for '(?<kind>Half|BFloat16|Float8_\w+)'/),
+      phrase(/lack of support for ?[`'"]?(?:float16|half|bfloat16)[`'"]? operations on (?:CPU|this device)\b/i),
     ],
     cause: ({ got }) =>
       `${got.op} in ${got.kind} runs on a GPU only, and the tensor is on the CPU: the model was not moved, or no GPU is used.`,
@@ -83,8 +84,11 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(/clBuildProgram failed: BUILD_PROGRAM_FAILURE|pyopencl[^\n]*BUILD_PROGRAM_FAILURE/),
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/\d+ errors? detected in the compilation of "(?<file>[^"\n./\\]+)"/),
+      symptom(/\b(?:CUDA|OpenCL|HIP|Metal|SYCL) (?:program|kernel|shader) compilation (?:error|failed|failure)\b/i),
       phrase(/failed to legalize operation '(?:tt|ttg|nvgpu|gpu|llvm)\.\w+'/),
-      capture(/Unresolved extern function|Failed in cuda mode pipeline/i),
+      capture(
+        /\bInvalidIRError\b|Unresolved extern function|Failed in cuda mode pipeline|Module does not contain a triple, should be 'nvptx/i,
+      ),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
     explains: ['build-failed'],
@@ -102,6 +106,7 @@ export const kindClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/PLATFORM_NOT_FOUND_KHR|CL_DEVICE_NOT_FOUND|\bDEVICE_NOT_FOUND\b/),
       phrase(/^\s*Number of platforms:? +0\s*$/m),
+      phrase(/\b(?:invalid|no such) OpenCL (?:platform|device)\b/i),
       phrase(/\bNo devices found\/left\b|OpenCL runtime\b[^\n]{0,30}\bis (?:currently )?broken/i),
       capture(
         /(?:OpenCL|clGetPlatformIDs|clGetDeviceIDs)[^\n]{0,40}(?:-1001|-1\b|no (?:platforms?|devices?)|not found)/i,

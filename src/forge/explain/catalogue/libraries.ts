@@ -25,6 +25,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /Could not (?:load|locate) (?:dynamic )?(?:library )?['"]?(?<library>(?:lib)?cudnn\w*(?:\.so[.\d]*|\.dll)|cudnn64_\d+\.dll)/i,
       ),
       capture(/(?<library>cudnn\w*64_\w+\.dll)['"]?[^\n]{0,30}(?:not found|missing|could not)/i),
+      capture(/symbol cudnn\w+,? version libcudnn\S* not defined in file (?<library>libcudnn\S*)/i),
       code(/CUDNN_STATUS_(?<status>NOT_INITIALIZED)/),
       code(
         /CUDNN_STATUS_(?:SUBLIBRARY_VERSION_MISMATCH|VERSION_MISMATCH|RUNTIME_PREREQUISITE_MISSING|SUBLIBRARY_LOADING_FAILED)/,
@@ -350,7 +351,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /['"](?<symbol>c(?:adam|adagrad|lion|momentum|rmsprop|ademamix|quantize|dequantize|gemm|igemmlt)\w*(?:\d+bit|blockwise|fp\d+|nf4)\w*)['"]/,
       ),
       phrase(
-        /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
+        /take the information from python -m bitsandbytes|Inspect the output of the command and see if you can locate CUDA libraries|run the following command to get more information:\s+python -m bitsandbytes/i,
       ),
       phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
       capture(/\bError (?<why>[\w -]+) at line \d+ in file \S*(?:\bops\.cu|pythonInterface\.\w+)/),
@@ -387,6 +388,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     title: 'TensorRT cannot build or load the engine',
     patterns: [
       phrase(/Failed to parse (?:the )?ONNX (?:model|file)/i),
+      phrase(/\bfail\w* to (?:build|create|load|serialize) (?:an? |the )?(?:TensorRT|TRT) engine/i),
       symptom(
         /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,
       ),

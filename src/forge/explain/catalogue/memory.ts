@@ -43,7 +43,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor|\ba?n? ResourceExhaustedError\b/i,
       ),
       code(
-        /\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,
+        /\bInsufficient memory on (?:the )?(?:accelerator|GPU|device)\b|\b(?:CUDA|CNMEM|CUBLAS|CUDNN|CUSOLVER|CUFFT)_?STATUS_OUT_OF_MEMORY|\bCNMEM_STATUS_OUT_OF_MEMORY|\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,
       ),
       capture(
         /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|buffer for|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*(?:buffers?|cache)(?: of size (?<bytes>\d+))?/i,
@@ -119,7 +119,7 @@ export const memoryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'vLLM has too little GPU memory for its cache',
     patterns: [
-      phrase(/not enough memory[^\n]{0,40}--mem-fraction-static/i),
+      phrase(/not enough (?:GPU )?memory\b[^\n]{0,60}--mem-fraction-static/i),
       phrase(/No available memory for the cache blocks|cannot (?:currently )?support max_model_len=\d+/i),
       capture(
         /Free memory on device[^\n]*(?<free>[\d.]+)\/(?<total>[\d.]+) GiB[^\n]*less than desired GPU memory utilization/i,
@@ -184,6 +184,8 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(
         /DefaultCPUAllocator: (?:not enough memory|can't allocate memory)(?:: you tried to allocate (?<bytes>\d+) bytes)?/i,
       ),
+      symptom(/\bexit(?:s|ed)? with (?:return|exit) ?code ?[=:]? ?-9\b|\(exit ?code: ?-9\)/i),
+      phrase(/\bnode running low on memory\b|ray\.exceptions\.OutOfMemoryError/i),
       phrase(/Detected \d+ oom[-_]kill event|killed by the cgroup out-of-memory handler/i),
       capture(
         /\bKilled process (?<pid>\d+) \((?<process>[^)]+)\)(?:,|:| total-vm)|\bnode was low on resource: memory|oom-kill:[^\n]*task=(?<task>[\w.-]+)/i,

@@ -18,6 +18,10 @@ export const nodeClasses: readonly ErrorClass[] = [
         /Cannot find module '[^'\n]*?(?<package>[\w.@-]+)[\\/](?:lib|build|bin|dist|bins|prebuilds)[\\/][^'\n]*\.node'/,
         GPU_ADDON,
       ),
+      capture(
+        /\bENOENT\b[^\n]*node_modules[\\/](?:@\w+[\\/])?(?<package>[\w.-]+)[^\n]*\.(?:node|dll|so|dylib)\b/,
+        GPU_ADDON,
+      ),
       phrase(/specified (?:module|procedure) could not be found\.?\s+\\\\\?\\[^\n]*\.node\b/i),
       capture(/(?<file>[\w-]+\.node)\b[^\n]*was compiled against a different Node\.js version/i),
       phrase(/\bNODE_MODULE_VERSION \d+\b/, GPU_ADDON),

@@ -15,7 +15,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   'cuda-not-supported':
     /operation not (?:supported|permitted)(?! on global| when)|feature is not yet implemented|peer access (?:is )?not/,
   'cuda-fork': /initialization error|driver not initialized|not initialized/,
-  'cuda-unknown': /unknown[ _]error/,
+  'cuda-unknown': /unknown[ _]error(?! code)/,
   'device-busy': /(?:busy or|devices? (?:is|are)) unavailable/,
   'no-kernel-image': /no kernel image|invalid device function|device kernel image is invalid/,
   'no-devices': /no (?:CUDA-capable )?device (?:is |was )?(?:detected|found)|no CUDA-capable device/,

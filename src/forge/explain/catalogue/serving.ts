@@ -67,7 +67,7 @@ export const servingClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/llama runner process (?:has terminated|no longer running)[: ]*(?<status>[^"\n]*)/i),
       symptom(
-        /failed to start a llama runner|llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
+        /failed to start a llama runner|error starting (?:the |external )*llama\.cpp server|see the ollama server logs? for details|llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
       ),
       symptom(/error loading (?:llama server|model)[^\n]*(?:exit status|signal)/i),
       symptom(

@@ -81,6 +81,10 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program was written for another version of the framework',
     patterns: [
+      capture(
+        new RegExp(`\\bC (?:function|variable) (?<module>(?:${STACK})[\\w.]*) has (?:the )?wrong (?:signature|type)`),
+      ),
+      capture(/No module named '(?<module>torch\._\w+)'/),
       capture(new RegExp(`requires (?<module>${STACK}) version[^\\n]{0,40}but found`, 'i')),
       capture(new RegExp(`module '(?<module>(?:${STACK})(?:\\.[\\w.]+)?)' has no attribute '(?<name>\\w+)'`)),
       capture(new RegExp(`'(?<module>(?:${STACK})(?:_bindings)?\\.[\\w.]+)' object has no attribute '(?<name>\\w+)'`)),

@@ -17,6 +17,7 @@ interface Row {
 interface Model {
   readonly classes: readonly string[];
   readonly start: readonly number[];
+  readonly beside: ReadonlyMap<string, ReadonlySet<string>>;
   /** By word: its row as it is written in the table, or read. */
   readonly rows: Map<string, string | Row>;
 }
@@ -31,11 +32,23 @@ let read: Model | undefined;
 /** The table, taken apart when first asked for. */
 function model(): Model {
   if (read) return read;
-  const [classes = '', start = '', ...lines] = TABLE.split('\n');
+  const [classes = '', start = '', beside = '', ...lines] = TABLE.split('\n');
+  const names = classes.split(' ');
   const rows = new Map(lines.map((line): [string, string] => [line.slice(0, line.indexOf('|')), line]));
-  read = { classes: classes.split(' '), start: start.split(' ').map((weight) => Number(weight) * UNIT), rows };
+  read = {
+    classes: names,
+    start: start.split(' ').map((weight) => Number(weight) * UNIT),
+    beside: new Map(beside.split(' ').map((row, at) => [names[at]!, new Set(numbersIn(row).map((i) => names[i]!))])),
+    rows,
+  };
   return read;
 }
+
+const numbersIn = (row: string): readonly number[] =>
+  row === '' ? [] : row.split(',').map((number) => Number.parseInt(number, 36));
+
+/** Whether texts of the other class are often told rightly by this one too: then it does not speak against it. */
+export const agrees = (code: string, other: string): boolean => model().beside.get(code)?.has(other) ?? false;
 
 /** The row of a word; a text has few of them, so each is read when a text has it for the first time. */
 function rowOf(rows: Model['rows'], word: string): Row | undefined {

@@ -172,6 +172,11 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'nccl',
   },
   {
+    voice: /\bgloo\b/i,
+    kinds: { timeout: 'nccl-timeout', network: 'nccl-network' },
+    otherwise: 'nccl-network',
+  },
+  {
     voice: /(?<![\\/.-])\bzluda\w*/i,
     kinds: { crash: 'native-crash', memory: 'oom' },
     otherwise: 'zluda',
