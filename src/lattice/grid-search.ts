@@ -4,6 +4,7 @@
 import type { Grid } from './grid.ts';
 import type { Mask } from './mask.ts';
 import { VertexSearch } from './search.ts';
+import { sharedBy } from './shared.ts';
 
 export class GridSearch extends VertexSearch {
   /** Bit b of a vertex: it has the neighbour at `offsets[b]`. */
@@ -15,7 +16,7 @@ export class GridSearch extends VertexSearch {
     super(grid.vertices);
     const { strides } = grid;
     this.#offsets = Int32Array.from([...strides.map((s) => -s), ...[...strides].reverse()]);
-    this.#open = openNeighbors(grid, mask);
+    this.#open = mask ? openNeighbors(grid, mask) : sharedBy('open', grid, (g) => openNeighbors(g, null));
   }
 
   override neighbors(v: number): number[] {

@@ -296,6 +296,32 @@ describe('functions', () => {
     expect(all[150]).toMatchObject({ ok: false, error: { message: expect.stringContaining('ended with code 3') } });
   }, 120_000);
 
+  it('in worker threads have items of their own, and their results are what they were when they were returned', async () => {
+    const module = join(folder, 'own.mjs');
+    writeFileSync(
+      module,
+      `const seen = [];
+       export const add = (item) => { item[0] += 1; seen[0] = item[0]; return seen; };
+       export const same = (n, index) => (n.count = (n.count ?? 0) + 1, { index, count: n.count });`,
+    );
+    // Short ones, which travel together once it is known that they are.
+    const [list, record] = [[0], { name: 'one for all' }];
+    await using lists = createBatch(
+      numbers(200).map((n) => (n % 2 === 0 ? list : [n])),
+      { maxBatchSize: 100 },
+    );
+    const want = numbers(200).map((n) => [n % 2 === 0 ? 1 : n + 1]);
+    expect(await lists.executeParallel({ module, export: 'add' })).toEqual(want);
+    expect(list).toEqual([0]);
+    await using records = createBatch(
+      numbers(200).map(() => record),
+      { maxBatchSize: 100 },
+    );
+    expect(await records.executeParallel({ module, export: 'same' })).toEqual(
+      numbers(200).map((index) => ({ index, count: 1 })),
+    );
+  }, 60_000);
+
   it('name the first item that fails, and results before it are there, whichever batch failed first', async () => {
     const items = numbers(12);
     const batch = createBatch(items, { maxBatchSize: 4, concurrency: 3 });
