@@ -70,17 +70,25 @@ function isPlain(v: unknown): boolean {
   return parts.length <= 32 && parts.every(isValue);
 }
 
+/** What messages with answers are known by. */
+const answersKey = 'gpuforgeAnswers';
+
 /**
  * Imports the module, then answers items, one after the other, with a result or an error each. The answers of a message go back in one,
  * but for those that are more than a few numbers or texts: functions may change such a value at their next call, so it is sent at once.
  */
 const threadCode = `
 const { parentPort, workerData } = require('node:worker_threads');
-const loaded = import(workerData.module).then((m) => {
-  const f = m[workerData.export];
-  if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
-  return f;
+const { module, export: name } = workerData;
+const notLoaded = (e) => {
+  throw new Error(module + ' cannot be imported: ' + String(e?.message ?? e));
+};
+const loaded = import(module).catch(notLoaded).then((m) => {
+  if (typeof m[name] !== 'function') throw new TypeError(module + ' exports no function ' + name);
+  return m[name];
 });
+// The module may send messages of its own.
+const send = (answers) => parentPort.postMessage({ ${answersKey}: answers });
 const isValue = (v) => typeof v !== 'object' || v === null;
 const isPlain = (v) => {
   if (isValue(v) || (!Array.isArray(v) && Object.getPrototypeOf(v) !== Object.prototype)) return isValue(v);
@@ -101,7 +109,7 @@ const answerTo = async ({ item, index }) => {
   try {
     f = await loaded;
   } catch (e) {
-    return { refused: String(e?.message ?? e) };
+    return { refused: e.message };
   }
   try {
     return { value: await f(item, index) };
@@ -121,10 +129,10 @@ const work = async (tasks) => {
         held.push(structuredClone(answer));
         continue;
       }
-      parentPort.postMessage([...held, answer]);
+      send([...held, answer]);
     } catch (e) {
       const error = new TypeError('its result cannot be sent from a worker thread: ' + e.message);
-      parentPort.postMessage([...held, { ...failed(error), ms: answer.ms }]);
+      send([...held, { ...failed(error), ms: answer.ms }]);
     }
     held = [];
   }
@@ -221,7 +229,10 @@ export class ThreadPool {
     const worker = this.#make();
     const lane: Lane = { worker, tasks: [] };
     this.#lanes.add(lane);
-    worker.on('message', (answers: readonly Answer[]) => this.#answered(lane, answers));
+    worker.on('message', (message?: { readonly [answersKey]?: readonly Answer[] }) => {
+      const answers = message?.[answersKey];
+      if (answers) this.#answered(lane, answers);
+    });
     worker.on('error', (error) => this.#lost(lane, error));
     worker.on('exit', (code) => this.#lost(lane, new Error(`the worker thread ended with code ${code}`)));
     return lane;

@@ -175,6 +175,26 @@ describe.each(['cpu', 'gpu'] as const)('lists on the %s', (kind) => {
     for (const t of x) t.dispose();
   });
 
+  it('a listener whose promise never ends is left when the call is aborted', async () => {
+    const rt = runtimes[kind];
+    const { tensors, bytes: held } = rt.stats();
+    for (const out of ['arrays', 'tensors'] as const) {
+      const stop = new AbortController();
+      const onProgress = (): Promise<void> => {
+        queueMicrotask(() => stop.abort());
+        return new Promise(() => {});
+      };
+      const call = batchElementwise([values(9)], 'square', undefined, {
+        runtime: rt,
+        out,
+        onProgress,
+        signal: stop.signal,
+      });
+      await expect(call).rejects.toMatchObject({ code: 'ABORTED' });
+    }
+    expect(rt.stats()).toMatchObject({ tensors, bytes: held });
+  });
+
   it('aborted after any of its batches, it ends so and leaves nothing; the next call is right', async () => {
     const rt = runtimes[kind];
     const x = numbers(10).map((i) => rt.tensor(values(30 + (i % 3), i)) as Tensor);
@@ -370,6 +390,21 @@ describe('functions', () => {
 });
 
 describe('what makes no sense is told in words that help', () => {
+  it('a module that cannot be loaded is named; one that sends messages of its own disturbs nothing', async () => {
+    const [broken, talks] = [join(folder, 'broken.mjs'), join(folder, 'talks.mjs')];
+    writeFileSync(broken, 'export const work = (n => ;');
+    writeFileSync(
+      talks,
+      `import { parentPort } from 'node:worker_threads';
+       export const work = (n) => { for (const m of ['hello', undefined, [{ value: 0 }]]) parentPort.postMessage(m); return n * n; };`,
+    );
+    await using batch = createBatch(numbers(40));
+    await expect(batch.executeParallel({ module: broken, export: 'work' })).rejects.toThrow(
+      /broken\.mjs cannot be imported: Unexpected token/,
+    );
+    expect(await batch.executeParallel({ module: talks, export: 'work' })).toEqual(numbers(40).map((n) => n * n));
+  }, 60_000);
+
   it('a module without that function, items and results that cannot be sent', async () => {
     const module = join(folder, 'odd.mjs');
     writeFileSync(module, 'export const made = () => () => 1;');
