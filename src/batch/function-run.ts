@@ -3,6 +3,7 @@
 // Functions of tensors and lattices enqueue work, so all of a batch are called before the first result is awaited. Plain functions are
 // called one after the other: calling them at once would make nothing faster.
 
+import { isThenable } from '../base/callbacks.ts';
 import { aborted, type Maybe, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkAttempt, ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
@@ -122,7 +123,3 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     if (value instanceof Tensor && !value.disposed) value.dispose();
   }
 }
-
-/** Promises of other libraries, and queries that run when they are awaited, are no `Promise`. */
-const isThenable = <R>(value: Maybe<R>): value is Promise<R> =>
-  typeof value === 'object' && value !== null && typeof (value as Partial<Promise<R>>).then === 'function';
