@@ -1,6 +1,7 @@
 // The whole way of a dataset: host → device → operation → host, in chunks, streamed. How a chunk travels is in pipeline.ts;
 // here are the sizes of chunks, what happens when one fails, and the report.
 
+import { shown } from '../base/arguments.ts';
 import { promiseOf } from '../base/callbacks.ts';
 import type { Way } from '../batch/degradation.ts';
 import { type BatchOp, checkOp, nameOf, ops } from '../batch/ops.ts';
@@ -245,7 +246,10 @@ const isRecord = (v: unknown): v is RecordArray => ArrayBuffer.isView(v) && reco
 
 function checkRecord(record: unknown, index: number, op: BatchOp): RecordArray {
   if (!isRecord(record)) {
-    throw refuse(`record ${index} is not a typed array that has a dtype`, 'Give Float32Arrays or the like.');
+    throw refuse(
+      `record ${index} is ${shown(record)}, not a typed array that has a dtype`,
+      'Give Float32Arrays or the like.',
+    );
   }
   if (record.length === 0 && typeof op === 'string' && ops[op].needsElements) {
     throw refuse(`record ${index} is empty, and ${op} needs elements`, 'Leave empty records out.');
