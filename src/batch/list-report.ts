@@ -1,8 +1,7 @@
 // What a call of an operation on a list tells of itself.
 
 import { promiseOf } from '../base/callbacks.ts';
-import { withDeadline } from '../governor/recovery/deadline.ts';
-import { type DeviceId, turnIfDue } from '../index.ts';
+import { type DeviceId, turnIfDue, withDeadline } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { MiB } from './list-call.ts';
 
