@@ -28,6 +28,8 @@ export type { RuntimeMemory } from './governor/memory/runtime-memory.ts';
 export type { MemorySnapshot } from './governor/memory/snapshot.ts';
 export type { Holder } from './governor/memory/view.ts';
 export type { Maybe } from './governor/recovery/attempt.ts';
+/** @internal Waits that a signal ends, for the layers above. */
+export { withDeadline } from './governor/recovery/deadline.ts';
 export * from './governor/recovery/errors.ts';
 export type { Fault, FaultPlan, FaultyDevice } from './governor/recovery/faults.ts';
 export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/health.ts';

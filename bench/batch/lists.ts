@@ -1,11 +1,12 @@
 // Lists beside loops of single calls, on one device: a list must never be the slower way, whatever its items are.
 //
-// Both sides in turns, in many short rounds; of each side the time that a fifth of its rounds stay within: what else the machine does
+// Both sides by lot, in many short rounds; of each side the time that a fifth of its rounds stay within: what else the machine does
 // meanwhile is in the others. Above 1 the list is faster.
 
 import { byteSize, dtypeInfo } from '../../src/base/dtype.ts';
 import { batchElementwise, batchMatmul, batchXor, batchXorWithNewKeys } from '../../src/batch/index.ts';
 import { createRuntime, type DeviceKind, type Runtime, type Tensor, type TypedArray } from '../../src/index.ts';
+import { random } from '../../test/support/cpu.ts';
 import { type Row, verdict } from '../compute/report.ts';
 
 type Name = 'f32' | 'f64' | 'i32' | 'u32' | 'i64' | 'u64' | 'u8';
@@ -206,9 +207,10 @@ async function ratioOf({ list, loop }: Case, options: ListsOptions): Promise<rea
   for (const work of [list, loop]) for (const end = now() + 40; now() < end; ) await work();
   const calls = Math.max(1, Math.min(2000, Math.floor(roundMs / Math.max(0.001, await times(loop, 3, now)))));
   const [lists, loops]: [number[], number[]] = [[], []];
+  const draw = random(options.rounds);
   for (let round = 0; round < options.rounds; round++) {
-    // Whoever is second finds the other's memory warm: by turns.
-    for (const side of round % 2 === 0 ? [list, loop] : [loop, list])
+    // Whoever is second finds the other's memory warm, and what is thrown away is collected every so many rounds: by lot.
+    for (const side of draw() < 0.5 ? [list, loop] : [loop, list])
       (side === list ? lists : loops).push(await times(side, calls, now));
   }
   const [listMs, loopMs] = [low(lists), low(loops)];

@@ -10,6 +10,10 @@ export function promiseOf(returned: unknown): Promise<unknown> | null {
   return returned;
 }
 
+/** Promises of other libraries, and queries that run when they are awaited, are no `Promise`. */
+export const isThenable = <R>(value: unknown): value is Promise<R> =>
+  typeof value === 'object' && value !== null && typeof (value as Partial<Promise<R>>).then === 'function';
+
 export type Report = (error: unknown, where: string) => void;
 
 export class Callbacks<T> {

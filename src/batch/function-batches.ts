@@ -37,8 +37,7 @@ export class FunctionBatches<T> {
     const pool = this.#threads.get(key) ?? (await ThreadPool.open(work));
     this.#threads.delete(key);
     try {
-      const call = (item: T, index: number): Promise<R> => pool.run(item, index) as Promise<R>;
-      const made = await this.run(call, 'workers', options, undefined, pool);
+      const made = await this.run<R>(pool, 'workers', options);
       if (!this.#closed && !this.#threads.has(key)) this.#threads.set(key, pool);
       else await pool.close();
       return made;
@@ -49,11 +48,10 @@ export class FunctionBatches<T> {
   }
 
   run<R>(
-    call: ItemFunction<T, R>,
+    work: ItemFunction<T, R> | ThreadPool,
     parallel: Parallel,
     options: ChunkOptions,
     operation = 'function',
-    threads?: ThreadPool,
   ): Promise<readonly unknown[]> {
     const { timeoutMs = defaults.timeoutMs, attempts = defaults.attempts, concurrency, device } = this.#settings;
     const { clock, stats, sizes } = this.#parts;
@@ -69,13 +67,13 @@ export class FunctionBatches<T> {
       },
       failed: (size: number): void => sizes.failed(operation, size),
     };
-    const run = new FunctionRun<T, R>(this.#items, call, {
+    const run = new FunctionRun<T, R>(this.#items, work, {
       operation,
       parallel,
       clock,
       stats,
       sizer,
-      concurrency: concurrency ?? (threads ? threads.size : parallel === 'none' ? 1 : 2),
+      concurrency: concurrency ?? (work instanceof ThreadPool ? work.size : parallel === 'none' ? 1 : 2),
       timeoutMs,
       attempts,
       waits: defaults.waits,
@@ -86,7 +84,6 @@ export class FunctionBatches<T> {
         sizes.took(now - before, size);
         before = now;
       },
-      giveUp: threads && ((at, size) => threads.giveUp(at, size)),
     });
     return runChunks(run, options);
   }

@@ -3,12 +3,13 @@
 // Functions of tensors and lattices enqueue work, so all of a batch are called before the first result is awaited. Plain functions are
 // called one after the other: calling them at once would make nothing faster.
 
+import { isThenable } from '../base/callbacks.ts';
 import { aborted, type Maybe, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkAttempt, ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import type { Pressure } from './memory-size.ts';
 import type { BatchStatistics } from './stats.ts';
-import { NoSuchFunction } from './threads.ts';
+import { NoSuchFunction, ThreadPool } from './threads.ts';
 
 /** Whether items run on worker threads, on a device while this thread goes on, on the workers of a queue, or one after the other. */
 export type Parallel = 'none' | 'device' | 'workers' | 'queue';
@@ -29,8 +30,6 @@ export interface FunctionSettings {
   readonly signal: AbortSignal | undefined;
   /** After each batch of so many items. */
   readonly after: (size: number) => void;
-  /** Nobody waits any more for so many items from one on: what still works on them is stopped. */
-  readonly giveUp?: ((at: number, size: number) => void) | undefined;
 }
 
 export class FunctionRun<T, R> implements ChunkWork<R> {
@@ -45,12 +44,12 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
   readonly waits: readonly number[];
   readonly keeps = true;
   readonly #items: readonly T[];
-  readonly #call: ItemFunction<T, R>;
+  readonly #work: ItemFunction<T, R> | ThreadPool;
   readonly #settings: FunctionSettings;
 
-  constructor(items: readonly T[], call: ItemFunction<T, R>, settings: FunctionSettings) {
+  constructor(items: readonly T[], work: ItemFunction<T, R> | ThreadPool, settings: FunctionSettings) {
     this.#items = items;
-    this.#call = call;
+    this.#work = work;
     this.#settings = settings;
     this.total = items.length;
     this.operation = settings.operation;
@@ -73,19 +72,24 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
   }
 
   run(at: number, size: number, attempt: ChunkAttempt): Promise<ChunkDone<R>> {
-    const { parallel, giveUp } = this.#settings;
-    if (parallel === 'none') return this.#inTurn(at, size, attempt);
-    if (giveUp) attempt.onOver = () => giveUp(at, size);
-    return this.#together(at, size);
+    const work = this.#work;
+    const items = this.#items.slice(at, at + size);
+    if (work instanceof ThreadPool) {
+      // What still works on items that nobody waits for is stopped.
+      attempt.onOver = () => work.giveUp(at, size);
+      return this.#together(work.run(items, at) as Promise<R>[]);
+    }
+    if (this.#settings.parallel === 'none') return this.#inTurn(work, at, size, attempt);
+    return this.#together(items.map(async (item, i) => work(item, at + i)));
   }
 
-  async #inTurn(at: number, size: number, attempt: ChunkAttempt): Promise<ChunkDone<R>> {
+  async #inTurn(call: ItemFunction<T, R>, at: number, size: number, attempt: ChunkAttempt): Promise<ChunkDone<R>> {
     const start = this.clock.now();
     const value: R[] = [];
     try {
       // What nobody waits for any more is not called: it is called again, or not wanted.
       for (let i = at; i < at + size && !attempt.over; i++) {
-        const made: Maybe<R> = this.#call(this.#items[i]!, i);
+        const made: Maybe<R> = call(this.#items[i]!, i);
         value.push(isThenable<R>(made) ? await made : made);
       }
     } catch (error) {
@@ -95,11 +99,9 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     return { value, ms: this.clock.now() - start };
   }
 
-  async #together(at: number, size: number): Promise<ChunkDone<R>> {
+  async #together(begun: readonly Promise<R>[]): Promise<ChunkDone<R>> {
     const start = this.clock.now();
-    const all = await Promise.allSettled(
-      this.#items.slice(at, at + size).map(async (item, i) => this.#call(item, at + i)),
-    );
+    const all = await Promise.allSettled(begun);
     const failed = all.find((r) => r.status === 'rejected');
     if (failed) {
       for (const r of all) if (r.status === 'fulfilled') this.free(r.value);
@@ -121,7 +123,3 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     if (value instanceof Tensor && !value.disposed) value.dispose();
   }
 }
-
-/** Promises of other libraries, and queries that run when they are awaited, are no `Promise`. */
-const isThenable = <R>(value: Maybe<R>): value is Promise<R> =>
-  typeof value === 'object' && value !== null && typeof (value as Partial<Promise<R>>).then === 'function';

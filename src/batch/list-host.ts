@@ -107,15 +107,10 @@ export function runOnHost<R>(
     memory: 'known',
     mbPerItem: itemSize(mbPerItem, ran.mostBytes),
   });
-  const { onProgress } = call;
+  const { onProgress, signal } = call;
   if (!onProgress) return inTurn(clock, now, result);
-  return afterTelling(
-    () => onProgress(items, items),
-    () => {},
-    clock,
-    now,
-    result,
-  );
+  const telling = { where: op.name, signal, tell: () => onProgress(items, items), free: () => {} };
+  return afterTelling(telling, clock, now, result);
 }
 
 const none: readonly never[] = [];

@@ -131,13 +131,9 @@ function ended<R>(
   stats.done(op.name, items, report.ms);
   const result = reported<R>(made, report);
   if (!onProgress) return inTurn(clock, now, result);
-  return afterTelling(
-    () => onProgress(items, items),
-    () => free(made),
-    clock,
-    now,
-    result,
-  );
+  // Calls with a signal run in chunks.
+  const telling = { where: op.name, signal: undefined, tell: () => onProgress(items, items), free: () => free(made) };
+  return afterTelling(telling, clock, now, result);
 }
 
 const none: readonly never[] = [];

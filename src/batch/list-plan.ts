@@ -7,7 +7,7 @@ import type { Sizes } from './chunk-work.ts';
 import { fusedOf } from './fused.ts';
 import { type ListSettings, MiB, mostAtOnce, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
-import { Pressure, sizeFor } from './memory-size.ts';
+import { isShort, Pressure, sizeFor } from './memory-size.ts';
 import { ChunkSizer } from './sizer.ts';
 
 /** Without a limit of items, a chunk has at most so many bytes: more makes nothing faster, and nothing would overlap. */
@@ -19,6 +19,8 @@ export interface ListPlan {
   readonly sizer: Sizes;
   /** Null for lists that always fit: memory is not asked about. */
   readonly pressure: Pressure | null;
+  /** Whether so many items are one chunk that need not wait, as memory was when the plan was made: asking again takes as long as short items do. */
+  isOne(count: number): boolean;
   /** What an item takes at most. */
   readonly itemMb: number;
   readonly memory: 'known' | 'assumed';
@@ -39,10 +41,10 @@ export function planOf(
   const itemMb = settings.mbPerItem ?? most / MiB;
   if (bytes <= smallBytes) {
     const sizer = new ChunkSizer({ start: Math.min(settings.maxBatchSize, mostAtOnce), grow: false });
-    return { device: settings.device, sizer, pressure: null, itemMb, memory: 'known' };
+    return { device: settings.device, sizer, pressure: null, isOne: () => true, itemMb, memory: 'known' };
   }
   const device = settings.device ?? deviceFor(runtime, op);
-  const { availableMb } = runtime.memory.snapshot(device);
+  const { availableMb, pressure: level } = runtime.memory.snapshot(device);
   const pressure = new Pressure(settings.clock, () => runtime.memory.snapshot(device).pressure);
   const unlimited = settings.maxBatchSize === Number.MAX_SAFE_INTEGER;
   const wanted = unlimited ? Math.max(1, Math.floor(chunkBytes / Math.max(1, most))) : settings.maxBatchSize;
@@ -53,12 +55,13 @@ export function planOf(
     `${op.name} ${sizeClass(most)} ${device}`,
     () => new ChunkSizer({ start: Number.MAX_SAFE_INTEGER, grow: false }),
   );
+  const best = (left: number): number => Math.min(sizeFor(limits, left, availableMb, itemMb), learned.next(left));
   const sizer = {
-    next: (left: number): number =>
-      pressure.limit(Math.min(sizeFor(limits, left, availableMb, itemMb), learned.next(left))),
+    next: (left: number): number => pressure.limit(best(left)),
     failed: (size: number): void => void learned.failed(size),
   };
-  return { device, sizer, pressure, itemMb, memory: availableMb === null ? 'assumed' : 'known' };
+  const isOne = (count: number): boolean => availableMb !== null && !isShort(level) && best(count) === count;
+  return { device, sizer, pressure, isOne, itemMb, memory: availableMb === null ? 'assumed' : 'known' };
 }
 
 /** What an item takes on its device: itself, its result, and the copies of both where they are stacked. */
@@ -72,8 +75,7 @@ export function fitsAtOnce(runtime: Runtime, op: ListOp, settings: ListSettings)
   const count = op.first.length;
   if (count > mostAtOnce) return false;
   if (count * takenBy(runtime, op, 0) <= smallBytes) return true;
-  const { sizer, pressure, memory } = planOf(runtime, op, settings, null);
-  return memory === 'known' && !pressure!.isShort() && sizer.next(count) === count;
+  return planOf(runtime, op, settings, null).isOne(count);
 }
 
 /** Where the router would run one item of a large list. */

@@ -1,7 +1,7 @@
 // What a call of an operation on a list tells of itself.
 
 import { promiseOf } from '../base/callbacks.ts';
-import { type DeviceId, turnIfDue } from '../index.ts';
+import { type DeviceId, turnIfDue, withDeadline } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { MiB } from './list-call.ts';
 
@@ -47,13 +47,21 @@ export function inTurn<R>(clock: Clock, now: number, result: R): Promise<R> {
   return due ? due.then(() => result) : Promise.resolve(result);
 }
 
+/** Who is told of a call that is done, and what is undone if that fails. */
+export interface Telling {
+  readonly where: string;
+  readonly signal: AbortSignal | undefined;
+  readonly tell: () => unknown;
+  /** Lets go of what was made. */
+  readonly free: () => void;
+}
+
 /**
  * Tells of a call that is done, then gives its result in turn. What the listener throws, or its promise fails with, ends the call
- * instead: `free` lets go of what was made.
+ * instead. So does the signal while that promise is waited for.
  */
 export function afterTelling<R>(
-  tell: () => unknown,
-  free: () => void,
+  { where, signal, tell, free }: Telling,
   clock: Clock,
   now: number,
   result: R,
@@ -64,7 +72,8 @@ export function afterTelling<R>(
   };
   try {
     const telling = promiseOf(tell());
-    return telling ? telling.then(() => result, ended) : inTurn(clock, now, result);
+    if (!telling) return inTurn(clock, now, result);
+    return withDeadline(telling, Number.POSITIVE_INFINITY, { what: where, signal }).then(() => result, ended);
   } catch (error) {
     return ended(error);
   }

@@ -1,5 +1,6 @@
 // The lists that operations take: what they hold is checked before anything runs, and items of equal kind form groups.
 
+import { shown } from '../base/arguments.ts';
 import { type DType, type Runtime, type Shape, Tensor, type TypedArray } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
 
@@ -33,7 +34,7 @@ export const kindOf = (v: unknown): string =>
         : Array.isArray(v)
           ? 'a plain array'
           : typeof v === 'object'
-            ? `a ${v.constructor?.name ?? 'thing without a class'}`
+            ? shown(v)
             : typeof v;
 
 /** Throws unless all are typed arrays of one class, or tensors of the runtime. */
@@ -58,7 +59,7 @@ function checkTensors(
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
     if (!(item instanceof Tensor)) throw unlike(op, items, i, what);
-    if (item.disposed || !owned || item.host !== host) throw foreign(op, i, item);
+    if (item.disposed || !owned || item.host !== host) throw foreign(op, i, item, nameOf(what, i));
   }
 }
 
@@ -71,11 +72,13 @@ function checkArrays(op: string, items: readonly unknown[], first: TypedArray, w
   }
 }
 
+/** One of a list by its place, or a single one, such as the key for all. */
+const nameOf = (what: string, index: number): string => (what.startsWith('the ') ? what : `${what} ${index}`);
+
 /** An item that is no item, or of another kind than the first. */
 function unlike(op: string, items: readonly unknown[], index: number, what: string) {
   const item = items[index];
-  // A single one, such as a key for all.
-  const which = what.startsWith('the ') ? what : `${what} ${index}`;
+  const which = nameOf(what, index);
   const kind = kindOf(item);
   if (!(item instanceof Tensor || isArray(item)))
     return badArgument(op, `${which} is ${kind}`, 'Give typed arrays, such as Float32Array.from(list), or tensors.');
@@ -83,14 +86,14 @@ function unlike(op: string, items: readonly unknown[], index: number, what: stri
   return badList(op, 'MIXED_KINDS', index, message, 'Run items of each kind in a call of their own.');
 }
 
-function foreign(op: string, index: number, tensor: Tensor) {
+function foreign(op: string, index: number, tensor: Tensor, which: string) {
   return tensor.disposed
-    ? badList(op, 'DISPOSED', index, `item ${index} was disposed`, 'Dispose of a tensor after its last use.')
+    ? badList(op, 'DISPOSED', index, `${which} was disposed`, 'Dispose of a tensor after its last use.')
     : badList(
         op,
         'FOREIGN_TENSOR',
         index,
-        `item ${index} (${tensor}) belongs to another runtime`,
+        `${which} (${tensor}) belongs to another runtime`,
         'Use tensors of one runtime, and pass that runtime.',
       );
 }

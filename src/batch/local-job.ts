@@ -204,6 +204,9 @@ export class LocalJob implements JobHandle {
 
   async remove(): Promise<void> {
     await this.cancel();
+    // Whoever still has the job has nothing of it, as where it is kept elsewhere.
+    for (const what of [this.#results, this.#dead, this.#accepted]) what.clear();
+    this.#total = null;
     this.#forget();
   }
 

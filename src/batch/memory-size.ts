@@ -28,6 +28,9 @@ const calmMs = 10_000;
 const patienceMs = 5000;
 const lookMs = 50;
 
+/** Memory is short: batches are to be smaller, or to wait. */
+export const isShort = (level: PressureLevel): boolean => level === 'high' || level === 'critical';
+
 export class Pressure {
   readonly #clock: Clock;
   readonly #level: () => PressureLevel;
@@ -41,16 +44,11 @@ export class Pressure {
     this.#level = level;
   }
 
-  /** Memory is short: batches are to be smaller, or to wait. */
-  isShort(level = this.#level()): boolean {
-    return level === 'high' || level === 'critical';
-  }
-
   /** The size of the next batch, of at most `best` items. */
   limit(best: number): number {
     const now = this.#clock.now();
     const level = this.#level();
-    if (this.isShort(level)) {
+    if (isShort(level)) {
       this.#calmSince = null;
       if (best * this.#share > 1) this.#share /= 2;
     } else if (this.#share < 1) {

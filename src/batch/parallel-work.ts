@@ -1,5 +1,6 @@
 // What `executeParallel` was given: a function for all items, one for each, or one that a module exports; and what runs in parallel.
 
+import { shown } from '../base/arguments.ts';
 import { Tensor } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
 import type { ItemFunction, Parallel } from './function-run.ts';
@@ -33,7 +34,7 @@ export function workOf<T, R>(
   if (list) checkCount(where, items, list, 'functions', 'Give one function for all items, or one for each.');
   const bad = (list ?? [work]).findIndex((f) => typeof f !== 'function');
   if (bad >= 0) {
-    const kind = work === null ? 'null' : list ? `a list with ${typeof list[bad]} in it` : typeof work;
+    const kind = list ? `a list with ${shown(list[bad])} in it` : shown(work);
     throw badArgument(
       where,
       `the work is ${kind}`,

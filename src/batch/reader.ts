@@ -2,8 +2,10 @@
 // than most records. What has to be awaited is read in the background: while some records are being processed, the next ones
 // arrive, up to a limit.
 
+import { isThenable } from '../base/callbacks.ts';
 import { aborted, type TypedArray } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
+import { endsWithin } from './ends-within.ts';
 
 /** One record. */
 export type RecordArray = Exclude<TypedArray, Uint16Array>;
@@ -11,6 +13,9 @@ export type RecordArray = Exclude<TypedArray, Uint16Array>;
 export type Records = Iterator<RecordArray, unknown> | AsyncIterator<RecordArray, unknown>;
 
 type Answer = IteratorResult<RecordArray, unknown>;
+
+/** How long a source may take to end when nobody wants more of it. */
+const closeMs = 5000;
 
 export class RecordReader {
   readonly #source: Records;
@@ -72,18 +77,18 @@ export class RecordReader {
     this.#waiting = this.#waiting.slice(count);
   }
 
-  /** Lets the source go. A read in progress is not waited for: it may never end. */
+  /** Lets the source go, which has five seconds to clean up. A read in progress is not waited for: it may never end. */
   async close(): Promise<void> {
     this.#ended = true;
-    const closed = this.#source.return?.();
-    if (!this.#filling) await closed;
-    else if (closed instanceof Promise) closed.catch(() => {});
+    const closed = Promise.resolve(this.#source.return?.());
+    if (!this.#filling) await endsWithin(closeMs, closed, (ms, then) => this.#clock.after(ms, then));
+    else closed.catch(() => {});
   }
 
   /** Asks for one record; where that takes time, in the background for all up to the limit. */
   #next(): void {
     const answer = this.#source.next();
-    if (answer instanceof Promise) {
+    if (isThenable<Answer>(answer)) {
       this.#waits = true;
       void this.#fill(answer);
     } else this.#add(answer);

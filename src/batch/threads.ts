@@ -2,7 +2,8 @@
 //
 // Only Node has them. A function that is a value of this thread cannot be sent to another one, so a thread imports the module and
 // calls what it exports. While a thread works on a short item the next ones lie ready beside it: else it would wait for this thread
-// after each of them. Threads with nothing to do do not keep the process alive.
+// after each of them. Short items of one batch travel in one message, and so do their results: a message takes as long as a short item.
+// Threads with nothing to do do not keep the process alive.
 
 import { importNode, isNode } from '../base/platform.ts';
 import { ArgumentError } from '../index.ts';
@@ -19,6 +20,10 @@ export interface ModuleFunction {
 interface Task {
   readonly item: unknown;
   readonly index: number;
+  /** Items that were asked for together: their results are waited for together. */
+  readonly batch: object;
+  /** The items it was sent with; null before that. */
+  message: readonly Task[] | null;
   /** Nobody waits for it any more. */
   given: boolean;
   readonly resolve: (value: unknown) => void;
@@ -26,6 +31,8 @@ interface Task {
 }
 
 interface Answer {
+  /** What the item took. */
+  readonly ms: number;
   readonly value?: unknown;
   readonly error?: Pick<Error, 'name' | 'message' | 'stack'> & { readonly code?: unknown };
   /** What was thrown, where that was no error. */
@@ -47,53 +54,96 @@ const mostReady = 16;
 /** Items that tell how long one takes. */
 const remembered = 4;
 
-/** A thread, and its items: it works on the first. */
+/** A thread, and its items: it works on one of the first message. */
 interface Lane {
   readonly worker: NodeWorker;
   readonly tasks: Task[];
-  /** When it began with the first. */
-  since: number;
 }
 
-/** Imports the module, then answers items, one after the other, with a result or an error each. */
+const isValue = (v: unknown): boolean => v === null || !['object', 'function', 'symbol'].includes(typeof v);
+
+/** A number, a text, or a short list or record of such: nothing in it is shared with others, and copying it takes no time. */
+function isPlain(v: unknown): boolean {
+  if (isValue(v)) return true;
+  if (typeof v !== 'object') return false;
+  if (!Array.isArray(v) && Object.getPrototypeOf(v) !== Object.prototype) return false;
+  const parts = Object.values(v as object);
+  return parts.length <= 32 && parts.every(isValue);
+}
+
+/** What messages with answers are known by. */
+const answersKey = 'gpuforgeAnswers';
+
+/**
+ * Imports the module, then answers items, one after the other, with a result or an error each. The answers of a message go back in one,
+ * but for those that are more than a few numbers or texts: functions may change such a value at their next call, so it is sent at once.
+ */
 const threadCode = `
 const { parentPort, workerData } = require('node:worker_threads');
-const loaded = import(workerData.module).then((m) => {
-  const f = m[workerData.export];
-  if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
-  return f;
+const { module, export: name } = workerData;
+const notLoaded = (e) => {
+  throw new Error(module + ' cannot be imported: ' + String(e?.message ?? e));
+};
+const loaded = import(module).catch(notLoaded).then((m) => {
+  if (typeof m[name] !== 'function') throw new TypeError(module + ' exports no function ' + name);
+  return m[name];
 });
+// The module may send messages of its own.
+const send = (answers) => parentPort.postMessage({ ${answersKey}: answers });
+const isValue = (v) => v === null || !['object', 'function', 'symbol'].includes(typeof v);
+const isPlain = (v) => {
+  if (isValue(v)) return true;
+  if (typeof v !== 'object' || (!Array.isArray(v) && Object.getPrototypeOf(v) !== Object.prototype)) return false;
+  const parts = Object.values(v);
+  return parts.length <= 32 && parts.every(isValue) && (!Array.isArray(v) || parts.length === v.length);
+};
+const copied = (v) => (isValue(v) ? v : Array.isArray(v) ? [...v] : { ...v });
 const unreadable = { name: 'Error', message: 'something was thrown that cannot be sent from a worker thread', stack: '' };
 const toldOf = ({ name, message, stack, code }) => ({ name: String(name), message: String(message), stack: String(stack), code });
-const fail = (e) => {
+const failed = (e) => {
   try {
-    parentPort.postMessage(e instanceof Error ? { error: toldOf(e) } : { thrown: e });
+    return structuredClone(e instanceof Error ? { error: toldOf(e) } : { thrown: e });
   } catch {
-    parentPort.postMessage({ error: unreadable });
+    return { error: unreadable };
   }
 };
-const answer = async ({ item, index }) => {
+const answerTo = async ({ item, index }) => {
   let f;
   try {
     f = await loaded;
   } catch (e) {
-    parentPort.postMessage({ refused: String(e?.message ?? e) });
-    return;
+    return { refused: e.message };
   }
   try {
-    const value = await f(item, index);
-    try {
-      parentPort.postMessage({ value });
-    } catch (e) {
-      throw new TypeError('its result cannot be sent from a worker thread: ' + e.message);
-    }
+    return { value: await f(item, index) };
   } catch (e) {
-    fail(e);
+    return failed(e);
+  }
+};
+const work = async (tasks) => {
+  let held = [];
+  for (const task of tasks) {
+    const start = performance.now();
+    const answer = await answerTo(task);
+    answer.ms = performance.now() - start;
+    const last = task === tasks[tasks.length - 1];
+    try {
+      if (!last && isPlain(answer.value)) {
+        // Much quicker than structuredClone.
+        held.push('value' in answer ? { ...answer, value: copied(answer.value) } : answer);
+        continue;
+      }
+      send([...held, answer]);
+    } catch (e) {
+      const error = new TypeError('its result cannot be sent from a worker thread: ' + e.message);
+      send([...held, { ...failed(error), ms: answer.ms }]);
+    }
+    held = [];
   }
 };
 let last = loaded.catch(() => {});
-parentPort.on('message', (task) => {
-  last = last.then(() => answer(task));
+parentPort.on('message', (tasks) => {
+  last = last.then(() => work(tasks));
 });
 `;
 
@@ -122,16 +172,22 @@ export class ThreadPool {
     const { availableParallelism } = (await importNode('os')) as typeof import('node:os');
     const { pathToFileURL } = (await importNode('url')) as typeof import('node:url');
     const text = String(work.module);
-    const module = /^[a-z]+:/i.test(text) ? text : pathToFileURL(text).href;
+    // A single letter is a drive.
+    const module = /^[a-z]{2,}:/i.test(text) ? text : pathToFileURL(text).href;
     const make = (): NodeWorker => new Worker(threadCode, { eval: true, workerData: { module, export: work.export } });
     return new ThreadPool(make, size ?? availableParallelism());
   }
 
-  run(item: unknown, index: number): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, index, given: false, resolve, reject });
-      this.#next();
-    });
+  /** The items of a batch, the first of them at this place. */
+  run(items: readonly unknown[], at: number): Promise<unknown>[] {
+    const made = items.map(
+      (item, i) =>
+        new Promise((resolve, reject) => {
+          this.#waiting.push({ item, index: at + i, batch: items, message: null, given: false, resolve, reject });
+        }),
+    );
+    this.#next();
+    return made;
   }
 
   /** Nobody waits for these items any more: threads that work on one of them end, and those that wait are taken out. */
@@ -160,9 +216,11 @@ export class ThreadPool {
       let lane: Lane | null = null;
       for (const l of this.#lanes) if (!lane || l.tasks.length < lane.tasks.length) lane = l;
       if (this.#lanes.size < this.size && lane?.tasks.length !== 0) lane = this.#started();
-      if (lane!.tasks.length >= this.#depth()) return;
-      this.#give(lane!, this.#waiting.shift()!);
+      if (lane!.tasks.length >= this.#depth()) break;
+      lane!.tasks.push(this.#waiting.shift()!);
     }
+    for (const lane of this.#lanes)
+      for (const message of messagesOf(lane.tasks.filter((t) => t.message === null))) this.#send(lane, message);
   }
 
   /** Items of one thread: more than one only where they are short, as what lies ready cannot go to another thread. */
@@ -173,55 +231,80 @@ export class ThreadPool {
 
   #started(): Lane {
     const worker = this.#make();
-    const lane: Lane = { worker, tasks: [], since: 0 };
+    const lane: Lane = { worker, tasks: [] };
     this.#lanes.add(lane);
-    worker.on('message', (answer: Answer) => this.#answered(lane, answer));
+    worker.on('message', (message?: { readonly [answersKey]?: readonly Answer[] }) => {
+      const answers = message?.[answersKey];
+      if (answers) this.#answered(lane, answers);
+    });
     worker.on('error', (error) => this.#lost(lane, error));
     worker.on('exit', (code) => this.#lost(lane, new Error(`the worker thread ended with code ${code}`)));
     return lane;
   }
 
   /** Answers come in the order of the items. */
-  #answered(lane: Lane, answer: Answer): void {
-    const now = performance.now();
-    this.#lately.push(now - lane.since);
-    if (this.#lately.length > remembered) this.#lately.shift();
-    lane.since = now;
-    const task = lane.tasks.shift();
+  #answered(lane: Lane, answers: readonly Answer[]): void {
+    for (const answer of answers) {
+      this.#lately.push(answer.ms);
+      if (this.#lately.length > remembered) this.#lately.shift();
+      const task = lane.tasks.shift();
+      if (answer.refused !== undefined) task?.reject(refused(answer.refused));
+      else if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
+      else if ('thrown' in answer) task?.reject(errorOf(answer.thrown));
+      else task?.resolve(answer.value);
+    }
     if (lane.tasks.length === 0) lane.worker.unref();
-    if (answer.refused !== undefined) task?.reject(refused(answer.refused));
-    else if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
-    else if ('thrown' in answer) task?.reject(errorOf(answer.thrown));
-    else task?.resolve(answer.value);
     endIfGiven(lane);
     this.#next();
   }
 
-  /** The item it worked on has failed; those that lay ready go to another thread. */
+  /** The item it worked on has failed, and so have those whose results it had not sent yet; the others go to another thread. */
   #lost(lane: Lane, reason: unknown): void {
     if (!this.#lanes.delete(lane)) return;
-    const [task, ...ready] = lane.tasks.splice(0);
-    task?.reject(this.#closed ? stopped() : reason);
-    if (this.#closed) for (const t of ready) t.reject(stopped());
-    else this.#waiting.unshift(...ready.filter((t) => !t.given));
+    const tasks = lane.tasks.splice(0);
+    const message = tasks[0]?.message;
+    const rest: Task[] = [];
+    for (const task of tasks) {
+      if (this.#closed) task.reject(stopped());
+      else if (task.message === message) task.reject(reason);
+      else if (!task.given) rest.push(task);
+      task.message = null;
+    }
+    this.#waiting.unshift(...rest);
     this.#next();
   }
 
-  #give(lane: Lane, task: Task): void {
-    const { worker, tasks } = lane;
+  #send({ worker, tasks }: Lane, message: readonly Task[]): void {
+    for (const task of message) task.message = message;
     try {
-      worker.postMessage({ item: task.item, index: task.index });
+      worker.postMessage(message.map(({ item, index }) => ({ item, index })));
+      worker.ref();
     } catch (error) {
-      // What cannot be cloned.
-      const { message } = error as Error;
-      task.reject(new TypeError(`the item cannot be sent to a worker thread: ${message}`, { cause: error }));
+      // What cannot be cloned is no plain value: it is a message of its own.
+      const [task] = message;
+      const { message: why } = error as Error;
+      tasks.splice(tasks.indexOf(task!), 1);
+      task!.reject(new TypeError(`the item cannot be sent to a worker thread: ${why}`, { cause: error }));
       if (tasks.length === 0) worker.unref();
-      return;
     }
-    if (tasks.length === 0) lane.since = performance.now();
-    tasks.push(task);
-    worker.ref();
   }
+}
+
+/** Plain items of one batch travel together, but for one that is there twice: each function has an item of its own. */
+function messagesOf(tasks: readonly Task[]): Task[][] {
+  const messages: Task[][] = [];
+  for (const task of tasks) {
+    const last = messages[messages.length - 1];
+    if (last && fits(last, task)) last.push(task);
+    else messages.push([task]);
+  }
+  return messages;
+}
+
+function fits(message: readonly Task[], { batch, item }: Task): boolean {
+  const [first] = message;
+  if (first!.batch !== batch || !isPlain(first!.item) || !isPlain(item)) return false;
+  return isValue(item) || message.every((t) => t.item !== item);
 }
 
 /** A thread whose item nobody waits for ends: it might never get done with it. */

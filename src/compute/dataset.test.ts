@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { cpuFacade, facade, fakeGpu, keptFacades, values } from '../../test/support/facade.ts';
 import type { RecordArray } from '../batch/reader.ts';
 import { AbortError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
@@ -197,6 +197,88 @@ describe('a dataset', () => {
     };
     const aborted = gpu.processDataset(stuck, { chunkSize: 4, signal: stop.signal, onProgress: () => stop.abort() });
     await expect(aborted).rejects.toThrow(AbortError);
+  });
+
+  it('whose source answers with promises of another kind, or never ends when it is left, is read and left', async () => {
+    const gpu = keep(cpuFacade());
+    const source = (end: () => unknown): AsyncIterable<Float32Array> => ({
+      [Symbol.asyncIterator]: () => {
+        let n = 0;
+        const next = () =>
+          Promise.resolve(n++ < 6 ? { done: false, value: values(10, n) } : { done: true, value: null });
+        const thenable = () => ({
+          // biome-ignore lint/suspicious/noThenProperty: that is what is tested.
+          then: (...told: Parameters<Promise<never>['then']>) => next().then(...(told as [])),
+        });
+        return { next: thenable, return: end } as unknown as AsyncIterator<Float32Array>;
+      },
+    });
+    const { results } = await gpu.processDataset(source(() => {}));
+    expect(results.map((r) => Number(r[0]))).toEqual(
+      [1, 2, 3, 4, 5, 6].map((n) => expect.closeTo(meanSquare(values(10, n)), 6)),
+    );
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const stop = (): never => {
+        throw new RangeError('enough');
+      };
+      const left = gpu.processDataset(
+        source(() => new Promise(() => {})),
+        { chunkSize: 2, onProgress: stop },
+      );
+      const ended = expect(left).rejects.toThrow('enough');
+      await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+      await vi.advanceTimersByTimeAsync(5000);
+      await ended;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('may give its results away as they come: none is kept, all are in order, and the source waits for who takes them', async () => {
+    const gpu = keep(cpuFacade());
+    let [read, taken, ahead] = [0, 0, 0];
+    async function* source(): AsyncGenerator<Float32Array> {
+      for (; read < 200; ahead = Math.max(ahead, read - taken)) yield Float32Array.of(read++, 1);
+    }
+    const firsts: number[] = [];
+    const { records, results } = await gpu.processDataset(source(), {
+      op: 'sum',
+      chunkSize: 8,
+      onResults: async (made, first) => {
+        firsts.push(first);
+        await new Promise((resolve) => setImmediate(resolve));
+        made.forEach((r, i) => {
+          expect(r[0]).toBe(first + i + 1);
+        });
+        taken += made.length;
+      },
+    });
+    expect({ records, taken, results }).toEqual({ records: 200, taken: 200, results: [] });
+    expect(firsts).toEqual(Array.from({ length: 25 }, (_, i) => 8 * i));
+    expect(ahead).toBeLessThanOrEqual(3 * 8);
+  });
+
+  it.each(['onResults', 'onProgress'] as const)('whose %s fails or never ends is left', async (name) => {
+    const gpu = keep(cpuFacade());
+    let closed = 0;
+    function* source(): Generator<Float32Array> {
+      try {
+        for (;;) yield values(10);
+      } finally {
+        closed++;
+      }
+    }
+    const failing = gpu.processDataset(source(), { [name]: () => Promise.reject(new RangeError('the disk is full')) });
+    await expect(failing).rejects.toThrow('the disk is full');
+    const stop = new AbortController();
+    const listener = (): Promise<void> => {
+      queueMicrotask(() => stop.abort());
+      return new Promise(() => {});
+    };
+    await expect(gpu.processDataset(source(), { [name]: listener, signal: stop.signal })).rejects.toThrow(AbortError);
+    expect(closed).toBe(2);
+    expect(gpu.monitor.getMemoryUsage()).toMatchObject({ numTensors: 0, numBytes: 0 });
   });
 
   it('of a record that fits nowhere ends in an error that says so, with nothing left', async () => {

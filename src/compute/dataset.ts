@@ -1,12 +1,13 @@
 // The whole way of a dataset: host → device → operation → host, in chunks, streamed. How a chunk travels is in pipeline.ts;
 // here are the sizes of chunks, what happens when one fails, and the report.
 
+import { shown } from '../base/arguments.ts';
 import { promiseOf } from '../base/callbacks.ts';
 import type { Way } from '../batch/degradation.ts';
 import { type BatchOp, checkOp, nameOf, ops } from '../batch/ops.ts';
 import { type RecordArray, RecordReader, type Records } from '../batch/reader.ts';
 import { ChunkSizer } from '../batch/sizer.ts';
-import { ArgumentError, ForgeError, OutOfMemory, throwIfAborted } from '../index.ts';
+import { ArgumentError, ForgeError, OutOfMemory, throwIfAborted, withDeadline } from '../index.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import type { Context, Site } from './context.ts';
 import { Pipeline, type Result } from './pipeline.ts';
@@ -22,6 +23,11 @@ export interface DatasetOptions {
   readonly chunkSize?: number | 'adaptive' | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((done: number) => void) | undefined;
+  /**
+   * Takes the results of each chunk, the first of them that of record `first`, instead of keeping all of them: there may be more than
+   * memory. A promise is waited for, and what it fails with ends the call.
+   */
+  readonly onResults?: ((results: readonly Result[], first: number) => unknown) | undefined;
 }
 
 export interface StageTimes {
@@ -39,7 +45,7 @@ export interface DatasetReport {
   readonly times: StageTimes;
   /** Whether stages of different chunks ran at the same time. */
   readonly overlapped: boolean;
-  /** One array per record, in their order. */
+  /** One array per record, in their order; empty where `onResults` took them. */
   readonly results: readonly Result[];
 }
 
@@ -66,6 +72,8 @@ class Dataset {
   readonly #chunkSize: number | 'adaptive';
   readonly #options: DatasetOptions;
   readonly #results: Result[] = [];
+  /** Records whose results are made. */
+  #done = 0;
   readonly #name: string;
   #sizer: ChunkSizer | null = null;
   /** Of the first record; chunks of records of about this size are compared with each other. */
@@ -99,7 +107,7 @@ class Dataset {
       await reader.close();
     }
     return {
-      records: this.#results.length,
+      records: this.#done,
       chunks: this.#chunks,
       device: this.#device,
       times: { ...stages, total: clock.now() - start },
@@ -109,7 +117,7 @@ class Dataset {
   }
 
   async #stream(reader: RecordReader): Promise<void> {
-    const { signal, onProgress } = this.#options;
+    const { signal, onProgress, onResults } = this.#options;
     // The first record tells how many make a chunk.
     const size = (): number => this.#size(reader.first);
     const whole = this.#chunkSize !== 'adaptive';
@@ -118,12 +126,25 @@ class Dataset {
       const chunk = await reader.take(size, whole, signal);
       if (chunk.length === 0) return;
       reader.readAhead(chunk.length + size());
-      const done = await this.#chunk(chunk);
-      reader.drop(done);
-      if (done > 0) await promiseOf(onProgress?.(this.#results.length));
+      const made = await this.#chunk(chunk);
+      const first = this.#done;
+      reader.drop(made.length);
+      this.#done += made.length;
+      if (made.length > 0) {
+        if (onResults) await this.#heard(onResults(made, first));
+        else for (const r of made) this.#results.push(r);
+        await this.#heard(onProgress?.(this.#done));
+      }
       await this.#ctx.clock.turn();
       throwIfAborted(signal, 'processDataset');
     }
+  }
+
+  /** Waits for a listener, until the caller gives up. */
+  async #heard(told: unknown): Promise<void> {
+    const { signal } = this.#options;
+    const telling = promiseOf(told);
+    if (telling) await withDeadline(telling, Number.POSITIVE_INFINITY, { what: 'processDataset', signal });
   }
 
   /** Records of the next chunk; known better once there is a first record. */
@@ -152,8 +173,8 @@ class Dataset {
     return home && degradation ? degradation.way(home, this.#name, this.#itemBytes) : null;
   }
 
-  /** Processes a chunk and returns how many records are done: none if it did not fit and must be tried smaller. */
-  async #chunk(records: readonly RecordArray[]): Promise<number> {
+  /** The results of a chunk: none if it did not fit and must be tried smaller. */
+  async #chunk(records: readonly RecordArray[]): Promise<readonly Result[]> {
     const { clock, pacer, devices, stats, degradation } = this.#ctx;
     const { signal } = this.#options;
     const way = this.#way;
@@ -161,24 +182,24 @@ class Dataset {
     const start = clock.now();
     const operation = 'processDataset';
     let busy = 0;
+    let made: readonly Result[];
     try {
       const otherwise = typeof this.#op === 'string' ? 'kernel' : undefined;
       // Records come from the host: where the device has become slow, they go to another as they would have gone there.
       const task = { operation, signal, otherwise, divisible: records.length > 1, device: away?.device } as const;
-      const made = await this.#ctx.run(task, async (site) => {
+      made = await this.#ctx.run(task, async (site) => {
         const { out, busyMs } = await this.#process(site, records, way);
         busy = busyMs;
         return out;
       });
-      for (const r of made) this.#results.push(r);
     } catch (error) {
       stats.failed(operation);
       if (away) degradation!.failed(away);
       if (error instanceof OutOfMemory && records.length > 1) {
         this.#sizer!.failed(records.length);
-        return 0;
+        return [];
       }
-      throw error instanceof ForgeError ? error : wrapped(error, this.#results.length);
+      throw error instanceof ForgeError ? error : wrapped(error, this.#done);
     }
     const ms = clock.now() - start;
     this.#chunks++;
@@ -188,7 +209,7 @@ class Dataset {
     devices.signals.emit('chunk', { operation, size: records.length, ms });
     const rest = pacer.rest(busy, signal);
     if (rest) await rest;
-    return records.length;
+    return made;
   }
 
   async #process(
@@ -224,7 +245,10 @@ const isRecord = (v: unknown): v is RecordArray => ArrayBuffer.isView(v) && reco
 
 function checkRecord(record: unknown, index: number, op: BatchOp): RecordArray {
   if (!isRecord(record)) {
-    throw refuse(`record ${index} is not a typed array that has a dtype`, 'Give Float32Arrays or the like.');
+    throw refuse(
+      `record ${index} is ${shown(record)}, not a typed array that has a dtype`,
+      'Give Float32Arrays or the like.',
+    );
   }
   if (record.length === 0 && typeof op === 'string' && ops[op].needsElements) {
     throw refuse(`record ${index} is empty, and ${op} needs elements`, 'Leave empty records out.');

@@ -46,7 +46,7 @@ export const computeSignatures: Table = {
   transferToGPU: 'async data:view options:{shape:shape,dtype:dtype,signal:signal}?',
   transferFromGPU: 'async tensor:tensor',
   'computeBatch processBatch estimateBatch': `async tensors:tensor[] ${op} ${batch}`,
-  processDataset: `async data:records options:{recordLength:number,op:op,chunkSize:number|'adaptive',signal:signal,onProgress:function}?`,
+  processDataset: `async data:records options:{recordLength:number,op:op,chunkSize:number|'adaptive',signal:signal,onProgress:function,onResults:function}?`,
   createBatch: `async ${settingsSignature}`,
   batchCounts: '',
   deviceOf: 'tensor:tensor',

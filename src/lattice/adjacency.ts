@@ -5,6 +5,7 @@ import { blank } from './arrays.ts';
 import { LatticeTooLargeError } from './errors.ts';
 import type { Grid } from './grid.ts';
 import type { Mask } from './mask.ts';
+import { sharedBy } from './shared.ts';
 
 export interface Adjacency {
   readonly vertices: number;
@@ -29,7 +30,7 @@ export function gridAdjacency(grid: Grid, mask: Mask | null, where: string): Adj
       fix: 'Use a smaller lattice, or methods with a closed form: distance, shortestPath without a mask, analyzeClosedForm.',
     });
   }
-  return mask ? around(grid, mask) : whole(grid);
+  return mask ? around(grid, mask) : sharedBy('rows', grid, whole);
 }
 
 /**

@@ -4,18 +4,34 @@
 import type { Grid } from './grid.ts';
 import type { Mask } from './mask.ts';
 import { VertexSearch } from './search.ts';
+import { giveSpare, sharedBy, takeSpare } from './shared.ts';
 
 export class GridSearch extends VertexSearch {
   /** Bit b of a vertex: it has the neighbour at `offsets[b]`. */
   readonly #open: Uint16Array | Uint32Array;
+  readonly #masked: boolean;
   /** Index distances of neighbours, ascending. */
   readonly #offsets: Int32Array;
 
+  /** For one search after another of a lattice, which ends it. Memory that is given back and asked for again costs threads much of their time. */
+  static of(grid: Grid, mask: Mask | null): GridSearch {
+    return (!mask && takeSpare<GridSearch>('search', grid)) || new GridSearch(grid, mask);
+  }
+
+  /** Leaves its room to the next lattice of this shape. */
+  end(grid: Grid): void {
+    if (this.#masked) return;
+    this.source = -1;
+    this.whole = false;
+    giveSpare('search', grid, this);
+  }
+
   constructor(grid: Grid, mask: Mask | null) {
     super(grid.vertices);
+    this.#masked = mask !== null;
     const { strides } = grid;
     this.#offsets = Int32Array.from([...strides.map((s) => -s), ...[...strides].reverse()]);
-    this.#open = openNeighbors(grid, mask);
+    this.#open = mask ? openNeighbors(grid, mask) : sharedBy('open', grid, (g) => openNeighbors(g, null));
   }
 
   override neighbors(v: number): number[] {

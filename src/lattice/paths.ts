@@ -282,7 +282,7 @@ export abstract class LatticePaths extends LatticeBase {
       this.searches++;
       return new GridSearch(this.grid, mask).from(s, t);
     }
-    this.#search ??= new GridSearch(this.grid, mask);
+    this.#search ??= GridSearch.of(this.grid, mask);
     if (!fresh && this.#search.whole && this.#search.source === s && t === -1) return this.#search;
     this.searches++;
     return this.#search.from(s, t);
@@ -290,6 +290,7 @@ export abstract class LatticePaths extends LatticeBase {
 
   protected override forget(): void {
     super.forget();
+    this.#search?.end(this.grid);
     this.#search = null;
   }
 }

@@ -175,6 +175,26 @@ describe.each(['cpu', 'gpu'] as const)('lists on the %s', (kind) => {
     for (const t of x) t.dispose();
   });
 
+  it('a listener whose promise never ends is left when the call is aborted', async () => {
+    const rt = runtimes[kind];
+    const { tensors, bytes: held } = rt.stats();
+    for (const out of ['arrays', 'tensors'] as const) {
+      const stop = new AbortController();
+      const onProgress = (): Promise<void> => {
+        queueMicrotask(() => stop.abort());
+        return new Promise(() => {});
+      };
+      const call = batchElementwise([values(9)], 'square', undefined, {
+        runtime: rt,
+        out,
+        onProgress,
+        signal: stop.signal,
+      });
+      await expect(call).rejects.toMatchObject({ code: 'ABORTED' });
+    }
+    expect(rt.stats()).toMatchObject({ tensors, bytes: held });
+  });
+
   it('aborted after any of its batches, it ends so and leaves nothing; the next call is right', async () => {
     const rt = runtimes[kind];
     const x = numbers(10).map((i) => rt.tensor(values(30 + (i % 3), i)) as Tensor);
@@ -296,6 +316,32 @@ describe('functions', () => {
     expect(all[150]).toMatchObject({ ok: false, error: { message: expect.stringContaining('ended with code 3') } });
   }, 120_000);
 
+  it('in worker threads have items of their own, and their results are what they were when they were returned', async () => {
+    const module = join(folder, 'own.mjs');
+    writeFileSync(
+      module,
+      `const seen = [];
+       export const add = (item) => { item[0] += 1; seen[0] = item[0]; return seen; };
+       export const same = (n, index) => (n.count = (n.count ?? 0) + 1, { index, count: n.count });`,
+    );
+    // Short ones, which travel together once it is known that they are.
+    const [list, record] = [[0], { name: 'one for all' }];
+    await using lists = createBatch(
+      numbers(200).map((n) => (n % 2 === 0 ? list : [n])),
+      { maxBatchSize: 100 },
+    );
+    const want = numbers(200).map((n) => [n % 2 === 0 ? 1 : n + 1]);
+    expect(await lists.executeParallel({ module, export: 'add' })).toEqual(want);
+    expect(list).toEqual([0]);
+    await using records = createBatch(
+      numbers(200).map(() => record),
+      { maxBatchSize: 100 },
+    );
+    expect(await records.executeParallel({ module, export: 'same' })).toEqual(
+      numbers(200).map((index) => ({ index, count: 1 })),
+    );
+  }, 60_000);
+
   it('name the first item that fails, and results before it are there, whichever batch failed first', async () => {
     const items = numbers(12);
     const batch = createBatch(items, { maxBatchSize: 4, concurrency: 3 });
@@ -344,6 +390,21 @@ describe('functions', () => {
 });
 
 describe('what makes no sense is told in words that help', () => {
+  it('a module that cannot be loaded is named; one that sends messages of its own disturbs nothing', async () => {
+    const [broken, talks] = [join(folder, 'broken.mjs'), join(folder, 'talks.mjs')];
+    writeFileSync(broken, 'export const work = (n => ;');
+    writeFileSync(
+      talks,
+      `import { parentPort } from 'node:worker_threads';
+       export const work = (n) => { for (const m of ['hello', undefined, [{ value: 0 }]]) parentPort.postMessage(m); return n * n; };`,
+    );
+    await using batch = createBatch(numbers(40));
+    await expect(batch.executeParallel({ module: broken, export: 'work' })).rejects.toThrow(
+      /broken\.mjs cannot be imported: Unexpected token/,
+    );
+    expect(await batch.executeParallel({ module: talks, export: 'work' })).toEqual(numbers(40).map((n) => n * n));
+  }, 60_000);
+
   it('a module without that function, items and results that cannot be sent', async () => {
     const module = join(folder, 'odd.mjs');
     writeFileSync(module, 'export const made = () => () => 1;');

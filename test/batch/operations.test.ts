@@ -241,6 +241,13 @@ describe('lists that cannot be run', () => {
       code: 'FOREIGN_TENSOR',
       index: 1,
     });
+    // A key is called a key.
+    const [own, key] = [rt.ones([2]), other.ones([2])];
+    await expect(batchXor([own], key, { runtime: rt })).rejects.toThrow(/the key .* belongs to another runtime/);
+    await expect(batchXor([own], [key], { runtime: rt })).rejects.toThrow(/key 0 .* belongs to another runtime/);
+    key.dispose();
+    await expect(batchXor([own], key, { runtime: rt })).rejects.toThrow(/the key was disposed/);
+    own.dispose();
   });
 
   it('NaN is a number to add', async () => {

@@ -401,6 +401,8 @@ describe.each(kinds)('the %s transport', (kind, open) => {
       const job = await transport.submit({ op: 'double', id }, params(6));
       expect(await values(job)).toEqual([0, 2, 4, 6, 8, 10]);
       await job.remove();
+      expect(await job.status()).toMatchObject({ id, state: 'cancelled', submitted: 0, done: 0 });
+      expect(await values(job)).toEqual([]);
     }
     await worker.close();
   });

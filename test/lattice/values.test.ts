@@ -352,3 +352,29 @@ describe('figures about itself', () => {
     expect([...(await one.centrality('closeness'))]).toEqual([0, 0]);
   });
 });
+
+it('lattices of one shape share what is the same for all, and nothing else', async () => {
+  const make = (): Lattice => new Lattice({ dimensions: 3, size: 5 });
+  const search = { method: 'search' } as const;
+  const wanted = await make().distancesFrom(7, { method: 'closed' });
+  const [a, b] = [make(), make()];
+  const first = await a.distancesFrom(7, search);
+  expect(await b.distancesFrom(7, search)).toEqual(wanted);
+  // A mask is one lattice's own.
+  a.setBlocked([8, 12]);
+  const around = await a.distancesFrom(7);
+  expect([around[8], around[12]]).toEqual([-1, -1]);
+  expect(await b.distancesFrom(7, search)).toEqual(wanted);
+  // Room that others searched in, to the end and not, with results that were given out.
+  for (let round = 0; round < 20; round++) {
+    const lattices = [make(), make(), make()];
+    const targets = [1, 60, 124];
+    const paths = await Promise.all(lattices.map((l, i) => l.shortestPath(round, targets[i]!, search)));
+    expect(paths.map((p) => p.length)).toEqual(targets.map((t) => b.distance(round, t)));
+    if (round % 2 === 0) expect(await lattices[1]!.distancesFrom(7, search)).toEqual(wanted);
+    expect(lattices[2]!.stats().searches).toBe(1);
+    await Promise.all(lattices.map((l) => l.dispose()));
+  }
+  expect(first).toEqual(wanted);
+  await Promise.all([a, b].map((l) => l.dispose()));
+});
