@@ -183,6 +183,14 @@ describe('sort', () => {
     },
   );
 
+  it.each([false, true])('several long rows of bytes, one of equal ones, descending %s', (descending) => {
+    const columns = 32_801;
+    const input = elementsOf('u8', 3 * columns, (i) => (i < columns ? 255 : (i * 7919) % 251));
+    const work = sort('u8', 3, columns, descending);
+    for (const [got, want] of both(work, [input], [input.byteLength, 12 * columns]))
+      expect(sameBytes(got, want)).toBe(true);
+  });
+
   it('keeps the full range of wide integers in order', () => {
     const big = new BigInt64Array(500).map((_, i) => BigInt.asIntN(64, BigInt(i) * 0x9e3779b97f4a7c15n));
     for (const [got, want] of both(sort('i64', 1, 500, false), [big], [4000, 2000]))
