@@ -91,6 +91,7 @@ export class LongSort extends LongRows<Sort, typeof arg> {
   #place(counts: number, starts: number): boolean {
     const { words } = this;
     let next = 0;
+    let differ = true;
     for (let bucket = 0; bucket < buckets; bucket++) {
       const first = next;
       for (let block = 0; block < this.#blocks; block++) {
@@ -98,8 +99,8 @@ export class LongSort extends LongRows<Sort, typeof arg> {
         words[starts + i] = next;
         next += words[counts + i]!;
       }
-      if (next - first === this.routine.columns) return false;
+      if (next - first === this.routine.columns) differ = false;
     }
-    return true;
+    return differ;
   }
 }
