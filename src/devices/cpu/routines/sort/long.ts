@@ -51,6 +51,7 @@ export class LongSort extends LongRows<Sort, typeof arg> {
     const flags = starts + this.#counts;
     this.set({ input: input!, values: values!, positions: positions!, counts, starts, flags });
     if (inOnePass(this.routine)) {
+      this.set({ shift: 0 });
       this.#run(step.keys);
       this.#place(counts >>> 2, starts >>> 2);
       this.#run(step.move);
