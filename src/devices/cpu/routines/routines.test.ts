@@ -237,6 +237,31 @@ describe('scan', () => {
     }
   });
 
+  it.each([
+    ['u8', 'u64'],
+    ['u8', 'i64'],
+    ['i32', 'i64'],
+    ['i32', 'u64'],
+    ['u32', 'i64'],
+    ['u32', 'u64'],
+  ] as const)('running sums of %s as %s', (from, type) => {
+    for (const [outer, length] of [
+      [1, 64],
+      [3, 71],
+      [2, 129],
+    ] as const) {
+      const input = elementsOf(from, outer * length, (i) => ((i * 2654435761) % 2 ** 32) | (i % 5 === 0 ? -1 : 0));
+      const name = `running_${from}`;
+      const work: Scan = {
+        ...{ kind: 'routine', op: 'scan', name, type, from, combine: 'sum', outer, length, inner: 1, reverse: false },
+        estimate,
+      };
+      const [[got, want]] = both(work, [input], [8 * outer * length]) as [[Uint8Array, Uint8Array]];
+      expect(sameBytes(got, want)).toBe(true);
+      expect(got.some((v) => v > 0)).toBe(true);
+    }
+  });
+
   it('keeps NaN once it is met', () => {
     const input = elementsOf('f32', 6, (i) => (i === 2 ? Number.NaN : i));
     const work: Scan = {
