@@ -207,7 +207,13 @@ export const usageWorks: Readonly<Record<string, Work>> = {
     (x, y) => x.mul(y).sum({ axis: 1 }),
   ),
   columnscale: shaped("999×1001 by its columns' largest", [[999, 1001]], (x) => x.div(x.abs().max({ axis: 0 }))),
-  channels: shaped('mean of channels of 224×224×3', [[224, 224, 3]], (x) => x.mean({ axis: [0, 1] })),
+  channels: {
+    title: 'mean of channels of 224×224×3',
+    make: (rt) => {
+      const x = positive(rt, 150_528).reshape([224, 224, 3]).compute();
+      return () => x.mean({ axis: [0, 1] });
+    },
+  },
   gray: shaped('gray of 512×512×3', [[512, 512, 3]], (x) =>
     x
       .slice([null, null, [0, 1]])
@@ -279,6 +285,34 @@ export const usageWorks: Readonly<Record<string, Work>> = {
     const odd = x.mod(2);
     return x.add(odd.mul(x.mul(2).add(1)));
   }),
+  take1000: {
+    title: '1,000 of 1,000 by position',
+    make: (rt) => {
+      const [x, at] = [row(rt, 1000), whole(rt, 1000, 1000)];
+      return () => x.gather(at, 0);
+    },
+  },
+  search1000: {
+    title: 'searchsorted of 1,000 in 100',
+    make: (rt) => {
+      const [edges, x] = [rt.linspace(0, 1, 100), positive(rt, 1000)];
+      return () => edges.searchsorted(x);
+    },
+  },
+  columns30: shaped('sums of columns of 30²', [[30, 30]], (x) => x.sum({ axis: 0 })),
+  norm1000: unary('norm of 1,000', 1000, (x) => x.norm()),
+  vector30: shaped('product of 30² and its first row', [[30, 30]], (x) => x.matmul(x.slice([[0, 1]]).reshape([30]))),
+  rows150: shaped('sort of rows of 150²', [[150, 150]], (x) => x.sort(1)),
+  argmax20k: unary('argmax of 20,000', 20_000, (x) => x.argmax()),
+  log20k: unary('log of 20,000', 20_000, (x) => x.log(), positive),
+  concat20k: {
+    title: 'concat of two 20,000',
+    make: (rt) => {
+      const [x, y] = [row(rt, 20_000), row(rt, 20_000, 7)];
+      return () => rt.concat([x, y], 0);
+    },
+  },
+  reverse1000: unary('a copy of 1,000, backwards', 1000, (x) => copied(x.flip(0))),
   weighted: {
     title: 'mean of columns of 1000×200, weighted',
     make: (rt) => {
