@@ -12,7 +12,7 @@ import type { Expr, ScalarType } from '../../../kernel/expr.ts';
 import type { Accumulator, Kernel } from '../../../kernel/kernel.ts';
 import { operands } from '../../../kernel/walk.ts';
 import { folds, longSum } from './folds.ts';
-import { aluLoop, castLoop, copyLoop, gatedLoop, gatherLoop, gridLoop, type Loop, narrow, widen } from './loops.ts';
+import { aluLoop, castLoop, copyLoop, gatedLoop, gatherLoop, type Loop, narrow, widen } from './loops.ts';
 import { type Operand, type TinyKernel, TinyStep, tinyKernel } from './run.ts';
 
 /** Rough count of the loop iterations a kernel would take, without compiling it. */
@@ -177,9 +177,7 @@ class Compiler {
     const source: Operand = { table: e.slot, base: 0, step: 1 };
     const storage = half ? new Uint16Array(count) : arrayFor(e.type, count);
     const to = this.#temp(storage, count === 1 ? 0 : 1);
-    const grid = !gate && fixed && count === n && isStatic(e.index, this.#static) ? gridOf(fixed, n) : null;
-    if (grid) this.#emit(gridLoop(grid.length, grid.within, grid.between), n, to, { ...source, base: grid.first });
-    else this.#emit(gate ? gatedLoop : gatherLoop, count, to, source, at, gate ?? this.#nothing);
+    this.#emit(gate ? gatedLoop : gatherLoop, count, to, source, at, gate ?? this.#nothing);
     return half ? this.#into(e.type, count, half, to) : to;
   }
 
@@ -256,20 +254,6 @@ function spacing(at: TypedArray, n: number): number | null {
   const [first, step] = [Number(at[0]), n > 1 ? Number(at[1]) - Number(at[0]) : 1];
   for (let i = 2; i < n; i++) if (Number(at[i]) !== first + i * step) return null;
   return whole(step);
-}
-
-/** Positions as rows of equal length and equal distances, as of columns, transposes and parts of matrices; else null. */
-function gridOf(at: TypedArray, n: number): { first: number; length: number; within: number; between: number } | null {
-  const [first, within] = [Number(at[0]), n > 1 ? Number(at[1]) - Number(at[0]) : 0];
-  let length = 1;
-  while (length < n && Number(at[length]) === first + length * within) length++;
-  if (length < 2 || length === n || n % length !== 0) return null;
-  const between = Number(at[length]) - first;
-  for (let i = length; i < n; i++) {
-    const row = Math.floor(i / length);
-    if (Number(at[i]) !== first + row * between + (i - row * length) * within) return null;
-  }
-  return { first: whole(first), length, within: whole(within), between: whole(between) };
 }
 
 function fillAxis(out: TypedArray, sizes: readonly number[], axis: number): void {

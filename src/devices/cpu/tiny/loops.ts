@@ -187,14 +187,6 @@ export function castLoop(from: ScalarType, to: ScalarType, bits: boolean): Loop 
   return stores ? copyLoop : mapped((v) => castValue(v, from, to));
 }
 
-/** o takes rows of `length` elements that lie `within` apart in `a`; the first row begins at `ai`, the next ones `between` apart. */
-export const gridLoop =
-  (length: number, within: number, between: number): Loop =>
-  (n, o, oi, a, ai) => {
-    for (let row = ai, to = oi; to < oi + n; row += between)
-      for (let k = 0, at = row; k < length; k++, at += within) o[to++] = a[at]!;
-  };
-
 /** o[i] = a[b[i]], or zero where the gate c is false. The first element of `a` is at `ai`. */
 export const gatherLoop: Loop = (n, o, oi, a, ai, _as, b, bi, bs) => {
   for (let i = 0; i < n; i++, bi += bs) o[oi + i] = a[ai + Number(b[bi])]!;
