@@ -7,6 +7,7 @@ from numpy_inputs import M, integers, matrix, of, positive, row, square, two, wh
 from numpy_linear import LINEAR
 from numpy_odd import ODD
 from numpy_side import F, floats, main
+from numpy_usage import USAGE
 
 
 def chain(x):
@@ -90,4 +91,4 @@ TABLE = {
 
 
 if __name__ == "__main__":
-    main({**TABLE, **ODD, **LINEAR, **CLASSES})
+    main({**TABLE, **ODD, **LINEAR, **CLASSES, **USAGE})

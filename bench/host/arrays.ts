@@ -9,9 +9,10 @@ import { classWorks } from './class-works.ts';
 import { linearWorks } from './linear-works.ts';
 import { oddWorks } from './odd-works.ts';
 import { takeTurns, turnOptions } from './turns.ts';
+import { usageWorks } from './usage-works.ts';
 import { job } from './work.ts';
 
-const works = Object.entries({ ...arrayWorks, ...oddWorks, ...linearWorks, ...classWorks });
+const works = Object.entries({ ...arrayWorks, ...oddWorks, ...linearWorks, ...classWorks, ...usageWorks });
 const { values } = parseArgs({ options: turnOptions });
 if (values.serve) {
   const rt = await createRuntime({ devices: ['cpu'], routing: { mode: 'off' } });

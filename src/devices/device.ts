@@ -34,6 +34,8 @@ export interface Capabilities {
   readonly valueSorts?: boolean;
   /** Where `topk` is among the routines: finds any number of neighbours anywhere, in rows of any length. */
   readonly selectsAnywhere?: boolean;
+  /** Running sums of integers along rows take narrower integers as they are (`Scan.from`). */
+  readonly widensScans?: boolean;
   /** A launch costs next to nothing: work is not worth copying together to save some. */
   readonly cheapLaunches?: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */

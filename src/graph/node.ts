@@ -56,7 +56,8 @@ export const dtypeBit = (node: Node): number => 1 << (node.code & dtypeBits);
 /** A run-time check of indices: `bad` is a bool scalar. */
 export interface IndexCheck {
   readonly bad: Node;
-  readonly message: string;
+  /** What is told if it is true. */
+  readonly message: () => string;
 }
 
 /** Computes values again: one node per result of the call that made them. */

@@ -135,17 +135,20 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
       const { combine, axis, reverse } = args.scanOf(v);
       const inner = stridesOf(v.shape)[axis]!;
       const length = v.shape[axis]!;
+      const [source] = v.sources as [Vertex];
+      const narrow = source.dtype !== v.dtype;
       return {
         kind: 'routine',
         op: 'scan',
-        name: `cum${combine}_${v.dtype}_${dims}`,
+        name: `cum${combine}_${narrow ? `${source.dtype}_as_` : ''}${v.dtype}_${dims}`,
         type: v.dtype,
+        ...(narrow ? { from: source.dtype } : {}),
         combine: combine as Exclude<typeof combine, 'set'>,
         outer: v.size / (inner * length),
         length,
         inner,
         reverse,
-        estimate: estimateRoutine(v.size, [param(v)], [param(v)]),
+        estimate: estimateRoutine(v.size, [param(source)], [param(v)]),
       };
     }
     case 'scatter': {

@@ -63,8 +63,8 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       };
     }
     case 'scan': {
-      const values = { type: work.type, elements: product(work.length, work.inner, work.outer) };
-      return { inputs: [values], outputs: [values] };
+      const elements = product(work.length, work.inner, work.outer);
+      return { inputs: [{ type: work.from ?? work.type, elements }], outputs: [{ type: work.type, elements }] };
     }
     case 'scatter': {
       const { type, inner, outer, count, perElement, uniform } = work;

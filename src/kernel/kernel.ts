@@ -151,12 +151,16 @@ export interface TopK {
   readonly estimate: Estimate;
 }
 
-/** Inclusive scan along the middle of [outer, length, inner]. Buffers: input, output. */
+/**
+ * Inclusive scan along the middle of [outer, length, inner]. Buffers: input, output. `from`: the type of the input's elements, where they are
+ * integers narrower than their running sums (`Capabilities.widensScans`).
+ */
 export interface Scan {
   readonly kind: 'routine';
   readonly op: 'scan';
   readonly name: string;
   readonly type: DType;
+  readonly from?: DType;
   readonly combine: 'sum' | 'prod' | 'max' | 'min';
   readonly outer: number;
   readonly length: number;

@@ -50,7 +50,7 @@ export class Checks {
         return;
       }
       try {
-        if (device.readSync(buffer, 0, 1)[0] !== 0) throw badIndex(check.message);
+        if (device.readSync(buffer, 0, 1)[0] !== 0) throw badIndex(check.message());
       } catch (e) {
         undo();
         throw e;
@@ -86,7 +86,7 @@ export class Checks {
     blame: (_, { place }) => ({ place, node: null }),
   };
 
-  #defer(place: Place, buffer: DeviceBuffer, message: string): DeferredCheck {
+  #defer(place: Place, buffer: DeviceBuffer, message: () => string): DeferredCheck {
     const { generation } = place;
     const { attempts } = this.#recovery;
     let outcome: Promise<void> | null = null;
@@ -94,7 +94,7 @@ export class Checks {
       const want = { ...asked, prefer: place, pin: place, pinned: true };
       try {
         const bad = await attempts.runAsync(this.#reading, { place, generation, buffer }, want);
-        if (bad) throw badIndex(message);
+        if (bad) throw badIndex(message());
       } finally {
         // Nobody asks again, whatever came of it: what a flag guards may be computed elsewhere next.
         this.#open.delete(check);

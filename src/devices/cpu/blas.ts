@@ -6,7 +6,11 @@
 // shall sleep soon after a product: the device's own workers need their cores next.
 
 import { byteSize } from '../../base/dtype.ts';
+import type { Matmul } from '../../kernel/kernel.ts';
+import type { WasmEngine } from './engine.ts';
 import type { ThreadHost } from './host.ts';
+import type { CpuProgram } from './program.ts';
+import { BlasMatmul, type Staging } from './routines/blas-matmul.ts';
 
 /** C = A · B, row-major; a transposed operand is given as it lies. */
 export interface Product {
@@ -115,6 +119,17 @@ export class Blas {
       this.#wanted !== false &&
       this.#open() !== null
     );
+  }
+
+  /** The program of a product; `needs`: bytes of its buffers. Made here, so that pages, which have no library, do not load it. */
+  program(
+    routine: Matmul,
+    type: 'f32' | 'f64',
+    needs: readonly number[],
+    engine: WasmEngine,
+    staging: Staging,
+  ): CpuProgram {
+    return new BlasMatmul(routine, type, needs, { engine, blas: this, staging });
   }
 
   run(p: Product, a: ArrayBufferView, b: ArrayBufferView, c: ArrayBufferView): void {

@@ -135,6 +135,7 @@ class Cpu implements CpuDevice {
       matmulEpilogue: false,
       valueSorts: true,
       selectsAnywhere: true,
+      widensScans: true,
       maxBuffers,
       maxBufferBytes: memory.heap.capacity,
       syncRead: true,

@@ -18,7 +18,7 @@ import type {
   TopK,
 } from '../../kernel/kernel.ts';
 import { combineOp } from '../../kernel/ops.ts';
-import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
+import { castValue, meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { fourier } from './fourier.ts';
 import { type Elements, interpret } from './interpret.ts';
 
@@ -129,7 +129,7 @@ const scan: Run<Scan> = (r, buffers) => {
       for (let step = 0; step < r.length; step++) {
         const i = r.reverse ? r.length - 1 - step : step;
         const at = (o * r.length + i) * r.inner + n;
-        const v = input.get(at);
+        const v = r.from ? castValue(input.get(at), r.from, r.type) : input.get(at);
         acc = acc === undefined ? v : fix(combine(acc, v, 0));
         out.set(at, acc);
       }

@@ -14,7 +14,7 @@ import type { Accumulator } from '../../../kernel/kernel.ts';
 import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import type { Code } from '../wasm/code.ts';
 import type { Emitter } from './emitter.ts';
-import { type Notes, noteCount, notesOf } from './extremes.ts';
+import { type Notes, noteCount, notesOf, PairOfExtremes } from './extremes.ts';
 import { isHalf, roundHalf } from './half.ts';
 import { type LaneType, laneType, partsFor, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
@@ -165,6 +165,10 @@ export class State {
   readonly #second: readonly number[];
   /** Of an extreme: of each part, or of all of them. */
   readonly #notes: readonly Notes[];
+  /** The extreme of the other kind that is found in the registers of this one. */
+  #otherKind: State | null = null;
+  #pair: PairOfExtremes | null = null;
+  #isFound = false;
 
   /** `together`: all lanes are folded into one result, so they may share notes. */
   constructor(em: Emitter, form: StateForm, lanes: number, together: boolean) {
@@ -187,7 +191,19 @@ export class State {
         : [];
   }
 
+  /** From now on the registers of this extreme show that of the other kind as well: both are of the same f32, and all lanes share their notes. */
+  shows(otherKind: State): void {
+    this.#otherKind = otherKind;
+    this.#pair = new PairOfExtremes(this.form.op as 'max' | 'min', this.#values, this.#notes[0]!);
+    otherKind.#isFound = true;
+  }
+
   init(c: Code): void {
+    if (this.#isFound) return;
+    if (this.#pair) {
+      this.#pair.init(c);
+      return;
+    }
     for (const v of this.#values) c.v128(identityBytes(this.form)).set(v);
     for (const v of this.#second) c.v128(splatBytes('u8', 0)).set(v);
     for (const n of this.#notes) n.init(c);
@@ -197,6 +213,7 @@ export class State {
   step(value: Expr, position: Expr, s: WasmScope): void {
     const { form } = this;
     const em = this.#em;
+    if (this.#isFound) return;
     em.inStep([value], s);
     if (form.kind === 'extreme') {
       this.#takeExtreme(value, s);
@@ -276,6 +293,7 @@ export class State {
   settle(c: Code): void {
     this.flush(c);
     if (this.form.kind !== 'extreme') return;
+    if (this.#pair) this.#pair.split(c, this.#otherKind!.#values, this.#otherKind!.#notes[0]!);
     this.#values.forEach((v, p) => {
       this.#notesOf(p).settle(c, v);
     });
@@ -308,6 +326,21 @@ export class State {
       positions: form.kind === 'arg' ? this.#second : [],
     };
   }
+}
+
+/** A largest and a smallest of the same f32, all lanes of which are folded: the first shows the second. */
+export function pairExtremes(states: readonly State[], values: readonly Expr[]): void {
+  const isExtreme = ({ form }: State): boolean => form.kind === 'extreme' && form.lane === 'f32';
+  const taken = new Set<State>();
+  states.forEach((first, i) => {
+    if (taken.has(first) || !isExtreme(first)) return;
+    const second = states.find(
+      (s, k) => k > i && isExtreme(s) && values[k] === values[i] && s.form.op !== first.form.op,
+    );
+    if (!second || taken.has(second)) return;
+    taken.add(second);
+    first.shows(second);
+  });
 }
 
 /** Combines register pairs: x takes in y, in place. */

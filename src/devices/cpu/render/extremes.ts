@@ -11,6 +11,8 @@
 //   min   is the largest as unsigned numbers if that has a sign, else the least
 //   NaN   that neither shows is the other largest of the two
 //
+// The largest and the smallest of the same values take the same three: `PairOfExtremes`.
+//
 // f64 has no such instructions. A comparison (pmax, pmin) is one; notes tell what it overlooks:
 //
 //   NaN      any that was met. One register of extremes takes it in by itself, and keeps it: no comparison is true of it
@@ -104,6 +106,43 @@ class BitNotes implements Notes {
     c.get(this.#other).get(this.#other).ops('f32x4.ne', 'v128.or').set(best);
   }
 }
+
+/**
+ * One state of the largest and the smallest of the same f32: `first` is kept as ever, of one kind or the other, and `second` takes its
+ * registers from it before it is settled. They start where neither kind is misled: no sign as unsigned numbers, -∞ elsewhere; a smallest
+ * without any value is then ∞.
+ */
+export class PairOfExtremes {
+  readonly #first: Extreme;
+  readonly #best: readonly number[];
+  readonly #notes: BitNotes;
+
+  constructor(first: Extreme, best: readonly number[], notes: Notes) {
+    this.#first = first;
+    this.#best = best;
+    this.#notes = notes as BitNotes;
+  }
+
+  init(c: Code): void {
+    const [least, other] = this.#notes.registers as [number, number];
+    const [signed, unsigned] = this.#first === 'max' ? [this.#best, [other]] : [[other], this.#best];
+    for (const r of [least, ...signed]) c.v128(lowest).set(r);
+    for (const r of unsigned) c.v128(splatBytes('f32', 0)).set(r);
+  }
+
+  /** Fills the registers of the second, and makes those of the first ready to be settled. */
+  split(c: Code, best: readonly number[], notes: Notes): void {
+    const [least, other] = this.#notes.registers as [number, number];
+    const [ownLeast, ownOther] = notes.registers as [number, number];
+    for (const b of best) c.get(other).set(b);
+    joined(c, this.#best, bitOps[this.#first].best, (v) => c.get(v));
+    c.set(ownOther).get(least).set(ownLeast);
+    const ofMin = this.#first === 'min' ? least : ownLeast;
+    c.get(ofMin).v128(splatBytes('f32', Number.POSITIVE_INFINITY)).op('i32x4.min_u').set(ofMin);
+  }
+}
+
+const lowest = splatBytes('f32', Number.NEGATIVE_INFINITY);
 
 const ops = {
   max: { better: 'f64x2.pmax', signs: 'v128.and', none: 255 },

@@ -2,7 +2,7 @@
 
 import type { Expr } from '../../../kernel/expr.ts';
 import { Code } from '../wasm/code.ts';
-import { fold, mergeInto, type Registers, State, type StateForm } from './accumulator.ts';
+import { fold, mergeInto, pairExtremes, type Registers, State, type StateForm } from './accumulator.ts';
 import { emitCase } from './nest.ts';
 import { bodiesNeeded } from './plan.ts';
 import type { ReductionFrame } from './reduce-frame.ts';
@@ -48,6 +48,7 @@ export function emitRows(frame: ReductionFrame, inner: Code): void {
     return;
   }
   const states = bodies.map((lanes) => forms.map((form) => new State(em, form, lanes, true)));
+  for (const list of states) pairExtremes(list, frame.values());
   const flush = (out: Code): void => {
     for (const list of states) for (const state of list) state.flush(out);
   };

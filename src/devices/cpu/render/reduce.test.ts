@@ -165,6 +165,60 @@ describe('reductions', () => {
     }
   });
 
+  it('find both extremes of the same values, in either order and beside other reductions', () => {
+    const [nan, inf] = [Number.NaN, Number.POSITIVE_INFINITY];
+    const random = randomSource(6);
+    const kinds = [
+      [-inf],
+      [inf],
+      [inf, -inf],
+      [0, -0],
+      [-0],
+      [0],
+      [-0, -1],
+      [1, 2, nan],
+      [-1, nan],
+      [nan],
+      [-3, -2],
+      [5],
+    ];
+    for (const type of ['f32', 'f64', 'f16'] as const)
+      for (const size of [1, 3, 17, 70, 700])
+        for (const ops of [
+          ['max', 'min'],
+          ['min', 'max'],
+          ['max', 'any', 'min', 'max'],
+        ] as const) {
+          const rows = kinds.map((kind) =>
+            Array.from({ length: size }, () => kind[Math.floor(random() * kind.length)]!),
+          );
+          for (const list of type === 'f32' ? [rows, ...rows.map((row) => [row])] : [rows]) {
+            const b = new Exprs();
+            const x = b.load(
+              type,
+              0,
+              b.alu('add', b.alu('mul', b.axis(0, list.length), b.const('index', size)), b.axis(1, size)),
+            );
+            const isOne = b.alu('lt', b.const(type, 1), x);
+            const accumulators = ops.map(
+              (op): Accumulator => (op === 'any' ? { op, type: 'bool', value: isOne } : { op, type, value: x }),
+            );
+            const spec: Spec = {
+              space: [list.length],
+              reduced: [size],
+              accumulators,
+              outputs: accumulators.map((a, k) => b.acc(a.type, k)),
+              inputs: [data(type, list.flat())],
+            };
+            const got = new Run(spec).run();
+            const want = reference(spec);
+            ops.forEach((op, k) => {
+              expect(got.values(k), `${ops.join()} ${op} ${type} ${size}`).toEqual(want[k]);
+            });
+          }
+        }
+  });
+
   it('find a NaN of either sign and any bits among numbers of both signs, or of one', () => {
     const bits = (v: number): number => new Int32Array(Float32Array.of(v).buffer)[0]!;
     const nans = [0x7f800001, 0x7fffffff, 0x7fc00000, -1, -0x7fffff, -0x400000];

@@ -2,12 +2,17 @@
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
-import { stage, unstage } from '../arguments.ts';
+import type { stage, unstage } from '../arguments.ts';
 import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
-import { viewOf } from '../views.ts';
+
+/** What copies small buffers in and out: given, so that this file shares no other with what pages load. */
+export interface Staging {
+  readonly stage: typeof stage;
+  readonly unstage: typeof unstage;
+}
 
 export class BlasMatmul implements CpuProgram {
   readonly name: string;
@@ -17,17 +22,24 @@ export class BlasMatmul implements CpuProgram {
   readonly #routine: Matmul & { readonly type: 'f32' | 'f64' };
   readonly #engine: WasmEngine;
   readonly #blas: Blas;
+  readonly #staging: Staging;
   readonly #mayHalve: boolean;
   readonly #pointers: number[] = [];
   /** Views of the operands of the last run: products of the same operands are common, and making a view takes longer than looking at it. */
   readonly #views: Uint8Array[] = [];
 
-  constructor(routine: Matmul, type: 'f32' | 'f64', needs: readonly number[], engine: WasmEngine, blas: Blas) {
+  constructor(
+    routine: Matmul,
+    type: 'f32' | 'f64',
+    needs: readonly number[],
+    { engine, blas, staging }: { readonly engine: WasmEngine; readonly blas: Blas; readonly staging: Staging },
+  ) {
     this.name = routine.name;
     this.needs = needs;
     this.#routine = { ...routine, type };
     this.#engine = engine;
     this.#blas = blas;
+    this.#staging = staging;
     this.#mayHalve = blas.halves && isOwnTranspose(routine);
     const letter = type === 'f32' ? 's' : 'd';
     const half = this.#mayHalve ? `, cblas_${letter}syrk if both operands are one matrix,` : '';
@@ -37,7 +49,7 @@ export class BlasMatmul implements CpuProgram {
   run(buffers: readonly CpuBuffer[]): void {
     const r = this.#routine;
     const { memory } = this.#engine;
-    stage(memory, buffers, 2, this.#pointers);
+    this.#staging.stage(memory, buffers, 2, this.#pointers);
     const [a, b, c] = this.#pointers as [number, number, number];
     const size = byteSize(r.type);
     const halves = this.#mayHalve && buffers[0] === buffers[1];
@@ -47,13 +59,13 @@ export class BlasMatmul implements CpuProgram {
       const result = this.#view(2, at, r.m * r.n * size);
       if (halves) {
         this.#blas.runHalf(r, left, result);
-        mirror(viewOf[r.type](memory.views) as Float32Array | Float64Array, at / size, r.n);
+        mirror(memory.views[r.type], at / size, r.n);
         continue;
       }
       const right = this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size);
       this.#blas.run(r, left, right, result);
     }
-    unstage(memory, buffers, 2, this.#pointers);
+    this.#staging.unstage(memory, buffers, 2, this.#pointers);
   }
 
   /** OpenBLAS asks for no alignment beyond the element's; views say where an operand ends. */

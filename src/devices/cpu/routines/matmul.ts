@@ -6,12 +6,12 @@
 import { byteSize, type DType } from '../../../base/dtype.ts';
 import { asReduction } from '../../../kernel/dot.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
+import { stage, unstage } from '../arguments.ts';
 import type { Blas } from '../blas.ts';
 import { WasmCode, type WasmEngine } from '../engine.ts';
 import { KernelProgram } from '../kernel-program.ts';
 import type { CpuProgram } from '../program.ts';
 import { moduleText } from '../wasm/text.ts';
-import { BlasMatmul } from './blas-matmul.ts';
 import { CodeProgram } from './code-program.ts';
 import { renderGemm } from './gemm.ts';
 import type { GemmShape } from './gemm-plan.ts';
@@ -40,6 +40,8 @@ const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly mach
   bool: { type: 'i32', machine: 'i32' },
 };
 
+const staging = { stage, unstage };
+
 export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | null): CpuProgram {
   const { type } = computeTypes[routine.type];
   if (type !== routine.type) {
@@ -52,7 +54,7 @@ export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | 
   // A product with few rows waits for memory: a library that packs its operands first only makes it wait longer.
   const thin = thinPlan(shapeOf(routine));
   if (!thin && (type === 'f32' || type === 'f64') && blas?.serves({ ...routine, type })) {
-    return new BlasMatmul(routine, type, sizes(routine), engine, blas);
+    return blas.program(routine, type, sizes(routine), engine, staging);
   }
   return builtIn(routine, thin, engine);
 }

@@ -183,6 +183,14 @@ describe('sort', () => {
     },
   );
 
+  it.each([false, true])('several long rows of bytes, one of equal ones, descending %s', (descending) => {
+    const columns = 32_801;
+    const input = elementsOf('u8', 3 * columns, (i) => (i < columns ? 255 : (i * 7919) % 251));
+    const work = sort('u8', 3, columns, descending);
+    for (const [got, want] of both(work, [input], [input.byteLength, 12 * columns]))
+      expect(sameBytes(got, want)).toBe(true);
+  });
+
   it('keeps the full range of wide integers in order', () => {
     const big = new BigInt64Array(500).map((_, i) => BigInt.asIntN(64, BigInt(i) * 0x9e3779b97f4a7c15n));
     for (const [got, want] of both(sort('i64', 1, 500, false), [big], [4000, 2000]))
@@ -226,6 +234,31 @@ describe('scan', () => {
         // -0 and 0 are the same product.
         expect(numbers(type, got).map((v) => v + 0)).toEqual(numbers(type, want).map((v) => v + 0));
       }
+    }
+  });
+
+  it.each([
+    ['u8', 'u64'],
+    ['u8', 'i64'],
+    ['i32', 'i64'],
+    ['i32', 'u64'],
+    ['u32', 'i64'],
+    ['u32', 'u64'],
+  ] as const)('running sums of %s as %s', (from, type) => {
+    for (const [outer, length] of [
+      [1, 64],
+      [3, 71],
+      [2, 129],
+    ] as const) {
+      const input = elementsOf(from, outer * length, (i) => ((i * 2654435761) % 2 ** 32) | (i % 5 === 0 ? -1 : 0));
+      const name = `running_${from}`;
+      const work: Scan = {
+        ...{ kind: 'routine', op: 'scan', name, type, from, combine: 'sum', outer, length, inner: 1, reverse: false },
+        estimate,
+      };
+      const [[got, want]] = both(work, [input], [8 * outer * length]) as [[Uint8Array, Uint8Array]];
+      expect(sameBytes(got, want)).toBe(true);
+      expect(got.some((v) => v > 0)).toBe(true);
     }
   });
 

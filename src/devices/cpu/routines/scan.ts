@@ -25,11 +25,11 @@ export function prepareScan(routine: Scan, engine: WasmEngine): CpuProgram {
     return new Widened(inner, routine.type, 'f32', [elements, elements], 1, engine);
   }
   const { bytes, items } = render(routine, engine.memory.shared);
-  const size = elements * byteSize(routine.type);
+  const [read, written] = [routine.from ?? routine.type, routine.type].map((t) => elements * byteSize(t));
   return new CodeProgram(
     {
       code: new WasmCode(routine.name, bytes, () => moduleText(bytes)),
-      needs: [size, size],
+      needs: [read!, written!],
       inputs: 1,
       items,
       grain: Math.max(1, Math.ceil((20_000 * items) / Math.max(1, elements))),
@@ -49,6 +49,7 @@ function render(r: Scan, shared: boolean): { bytes: Uint8Array; items: number } 
   const c = f.code;
   const [args, item, end] = [0, 1, 2];
   const stretches = Math.ceil(r.inner / stretch);
+  const { bytes: readBytes } = machines[r.from ?? r.type];
   const rowBytes = r.inner * machine.bytes;
   const step = r.reverse ? -rowBytes : rowBytes;
   const { from, to, i, n, width } = f.named('i32', 'from', 'to', 'i', 'n', 'width');
@@ -63,20 +64,20 @@ function render(r: Scan, shared: boolean): { bytes: Uint8Array; items: number } 
     () => c.get(end),
     1,
     () => {
-      for (const [slot, pointer] of [
-        [0, from],
-        [1, to],
+      for (const [slot, pointer, size] of [
+        [0, from, readBytes],
+        [1, to, machine.bytes],
       ] as const) {
         c.get(args).mem('i32.load', slot * 4);
         c.get(item)
           .i32(stretches)
           .op('i32.div_u')
-          .i32(r.length * rowBytes)
+          .i32(r.length * r.inner * size)
           .ops('i32.mul', 'i32.add');
         c.get(item)
           .i32(stretches)
           .op('i32.rem_u')
-          .i32(stretch * machine.bytes)
+          .i32(stretch * size)
           .ops('i32.mul', 'i32.add');
         c.i32(r.reverse ? (r.length - 1) * rowBytes : 0)
           .op('i32.add')

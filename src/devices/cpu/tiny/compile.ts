@@ -239,7 +239,10 @@ function productOf(
   evaluate: (e: Expr) => Operand,
 ): readonly [Operand, Operand] | null {
   if (op !== 'sum' || type !== 'f32' || value.kind !== 'alu' || value.op !== 'mul') return null;
-  const [a, b] = (value.src as readonly Expr[]).map(evaluate) as [Operand, Operand];
+  const [first, second] = value.src as readonly [Expr, Expr];
+  // A number and its size have the same square.
+  const isSize = first === second && first.kind === 'alu' && first.op === 'abs';
+  const [a, b] = (isSize ? [first.src[0]!, first.src[0]!] : [first, second]).map(evaluate) as [Operand, Operand];
   return a.step === 1 && b.step === 1 ? [a, b] : null;
 }
 

@@ -57,6 +57,48 @@ it('is compiled once it was launched often, if its loops are many or long', asyn
   await device.close();
 });
 
+describe('parts of arrays', () => {
+  // [sizes, distances along each, first position]: columns, backwards, repeated, apart, of three axes, and none that rows of one length tell.
+  const views: readonly (readonly [readonly number[], readonly number[], number])[] = [
+    [[3, 4], [1, 3], 0],
+    [[4, 3], [-5, 2], 20],
+    [[3, 5], [0, 1], 2],
+    [[5, 3], [2, 0], 1],
+    [[2, 3, 4], [12, 4, 1], 0],
+    [[2, 3, 4], [1, 2, 6], 0],
+    [[3, 2, 4], [4, 13, 1], 1],
+    [[1, 6], [9, -4], 21],
+    [[6, 1], [4, 7], 0],
+    [[7, 2], [3, 1], 4],
+  ];
+  it.each(dtypes)('of %s are those of the reference, copied or reduced', (type) => {
+    for (const [sizes, distances, first] of views) {
+      for (const over of [0, 1]) {
+        const b = new Exprs();
+        const at = sizes.reduce<Expr>(
+          (sum, size, k) => b.alu('add', sum, b.alu('mul', b.axis(k, size), b.const('index', distances[k]!))),
+          b.const('index', first),
+        );
+        const value = b.load(type, 0, at);
+        const kernel = makeKernel({
+          space: over ? sizes.slice(0, -1) : sizes,
+          reduced: over ? sizes.slice(-1) : [],
+          inputs: [{ type, elements: 27 }],
+          accumulators: over ? [{ op: 'max', type, value }] : [],
+          outputs: [{ type, value: over ? b.acc(type, 0) : value }],
+        });
+        const input = elementsOf(type, 27, (i) => (i * 7) % 27);
+        const bytes = [kernel.space.reduce((n, d) => n * d, byteSize(type))];
+        const [want] = runOn(reference, kernel, [input], bytes);
+        for (const device of [interpreted, compiled])
+          expect(sameBytes(runOn(device, kernel, [input], bytes)[0]!, want!), `${sizes} ${distances} ${over}`).toBe(
+            true,
+          );
+      }
+    }
+  });
+});
+
 describe('sums of f32 side by side', () => {
   const total = (values: readonly number[]): number => {
     const n = values.length;
@@ -104,6 +146,26 @@ describe('sums of f32 side by side', () => {
     const inputs = [Float32Array.from(v), Float32Array.from([7, ...w])];
     return asType('f32', runOn(interpreted, kernel, inputs, [8])[0]!);
   };
+
+  it.each([5, 64, 300])('of squares do not ask for signs, %i of them', (n) => {
+    const next = random(n);
+    const values = Array.from({ length: n }, () => Math.fround(next() - 0.5));
+    const b = new Exprs();
+    const size = b.alu('abs', b.load('f32', 0, b.axis(0, n)));
+    const kernel = makeKernel({
+      space: [],
+      reduced: [n],
+      inputs: [{ type: 'f32', elements: n }],
+      accumulators: [{ op: 'sum', type: 'f32', value: b.alu('mul', size, size) }],
+      outputs: [{ type: 'f32', value: b.acc('f32', 0) }],
+    });
+    const run = (v: readonly number[]): number =>
+      asType('f32', runOn(interpreted, kernel, [Float32Array.from(v)], [4])[0]!)[0] as number;
+    expect(run(values)).toBe(total(values.map((v) => Math.fround(v * v))));
+    expect(run(values.map(() => -0))).toBe(0);
+    expect(run([-Infinity, ...values.slice(1)])).toBe(Infinity);
+    expect(run([Number.NaN, ...values.slice(1)])).toBeNaN();
+  });
 
   it.each([1, 63, 64, 65, 71, 1000])('of products are those of the products as stored, to the bit, %i of them', (n) => {
     const next = random(n);

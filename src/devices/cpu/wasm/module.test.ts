@@ -206,10 +206,5 @@ function signatureOf(name: string): [Val[], Val] | null {
 
 function memorySignature(name: MemoryOp): [Val[], Val | null] {
   const own = name.split('.')[0] as Val;
-  if (name === 'memory.atomic.notify') return [['i32', 'i32'], 'i32'];
-  if (name === 'memory.atomic.wait32') return [['i32', 'i32', 'i64'], 'i32'];
-  if (name === 'memory.atomic.wait64') return [['i32', 'i64', 'i64'], 'i32'];
-  if (name.includes('cmpxchg')) return [['i32', own, own], own];
-  if (name.includes('rmw')) return [['i32', own], own];
   return name.includes('store') ? [['i32', own], null] : [['i32'], own];
 }

@@ -1,6 +1,7 @@
 // The steps of sorting a long row with positions: what the code of one block does in each.
 //
-// An element is a key and its position, side by side.
+// An element is a key and its position, side by side. Keys of one byte need none: positions go from their places in the row straight to
+// those in the results, and the values are as many of each as were counted.
 
 import type { Sort } from '../../../../kernel/kernel.ts';
 import { WasmModule } from '../../wasm/module.ts';
@@ -27,6 +28,9 @@ export const step = { keys: 0, count: 1, move: 2, write: 3 } as const;
 
 /** Bytes of an element. */
 export const elementBytesOf = (r: Sort): 8 | 16 => (keys[r.type].word === 'i64' ? 16 : 8);
+
+/** Whether one pass sorts all: the key is one byte. */
+export const inOnePass = (r: Sort): boolean => keys[r.type].digits.length === 1;
 
 export function renderLong(r: Sort, blockItems: number, shared: boolean): Uint8Array {
   const { word } = keys[r.type];
@@ -89,13 +93,49 @@ export function renderLong(r: Sort, blockItems: number, shared: boolean): Uint8A
       .memoryFill();
   };
 
-  const steps: Readonly<Record<number, () => void>> = {
+  const keyAt = (): void => {
+    emitKey(c, r, { input, i, bits });
+    c.set(key);
+  };
+  /** Where the next element of the key's bucket goes, in `place`; `move` finds the starts in the counts. */
+  const take = (): void => {
+    bucket();
+    c.tee(at).get(at).mem('i32.load').tee(place).i32(1).op('i32.add').mem('i32.store');
+  };
+  const starts = (): void => {
+    // The counts become running places, so that the starts stay as they are if the block has to be done again.
+    c.get(counts);
+    c.get(args)
+      .mem('i32.load', arg.starts * 4)
+      .get(item)
+      .i32(buckets * 4)
+      .ops('i32.mul', 'i32.add');
+    c.i32(buckets * 4).memoryCopy();
+  };
+
+  const onePass: Readonly<Record<number, () => void>> = {
+    [step.keys]: () => {
+      clear();
+      each(() => {
+        keyAt();
+        count();
+      });
+    },
+    [step.move]: () => {
+      starts();
+      each(() => {
+        keyAt();
+        take();
+        address(c, positions, place, 4).get(i).mem('i32.store');
+      });
+    },
+  };
+  const passes: Readonly<Record<number, () => void>> = {
     [step.keys]: () => {
       clear();
       c.i32(0).set(dirty);
       each(() => {
-        emitKey(c, r, { input, i, bits });
-        c.set(key);
+        keyAt();
         address(c, from, i, elementBytes);
         if (wide)
           c.get(key).op('i64x2.splat').get(i).op('i64.extend_i32_u').lane('i64x2.replace_lane', 1).mem('v128.store');
@@ -133,19 +173,11 @@ export function renderLong(r: Sort, blockItems: number, shared: boolean): Uint8A
       });
     },
     [step.move]: () => {
-      // The counts become running places, so that the starts stay as they are if the block has to be done again.
-      c.get(counts);
-      c.get(args)
-        .mem('i32.load', arg.starts * 4)
-        .get(item)
-        .i32(buckets * 4)
-        .ops('i32.mul', 'i32.add');
-      c.i32(buckets * 4).memoryCopy();
+      starts();
       each(() => {
         load();
         keyOf();
-        bucket();
-        c.tee(at).get(at).mem('i32.load').tee(place).i32(1).op('i32.add').mem('i32.store');
+        take();
         address(c, to, place, elementBytes)
           .get(element)
           .mem(wide ? 'v128.store' : 'i64.store');
@@ -200,7 +232,7 @@ export function renderLong(r: Sort, blockItems: number, shared: boolean): Uint8A
         .set(counts);
       c.get(item).i32(1).op('i32.add').i32(blockItems).op('i32.mul').tee(stop);
       c.i32(r.columns).get(stop).i32(r.columns).ops('i32.lt_u', 'select').set(stop);
-      for (const [number, emit] of Object.entries(steps)) {
+      for (const [number, emit] of Object.entries(inOnePass(r) ? onePass : passes)) {
         c.get(which).i32(Number(number)).op('i32.eq');
         c.if();
         emit();

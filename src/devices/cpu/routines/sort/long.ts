@@ -3,14 +3,14 @@
 // The row is cut into blocks. Each pass counts one byte of the keys per block, turns the counts into the place where each
 // block's share of each bucket begins, and moves the elements there, block by block: stable, and the same for any number
 // of threads. Key and position travel as one element, so a move is one write. Values come back from their keys without
-// looking at the input again, unless the row holds a NaN or -0, whose bits a key does not keep.
+// looking at the input again, unless the row holds a NaN or -0, whose bits a key does not keep. Bytes are sorted by one pass.
 
 import { byteSize } from '../../../../base/dtype.ts';
 import type { Sort } from '../../../../kernel/kernel.ts';
 import type { WasmEngine } from '../../engine.ts';
 import { LongRows } from '../long-rows.ts';
 import { keys } from './keys.ts';
-import { arg, buckets, elementBytesOf, renderLong, step } from './long-steps.ts';
+import { arg, buckets, elementBytesOf, inOnePass, renderLong, step } from './long-steps.ts';
 
 const longRow = 1 << 15;
 const fewRows = 32;
@@ -30,7 +30,7 @@ export class LongSort extends LongRows<Sort, typeof arg> {
     const values = rows * columns * byteSize(type);
     const blockItems = Math.max(minimumBlock, Math.ceil(columns / mostBlocks));
     const blocks = Math.ceil(columns / blockItems);
-    const elements = columns * elementBytesOf(routine);
+    const elements = inOnePass(routine) ? 0 : columns * elementBytesOf(routine);
     const counts = blocks * buckets * 4;
     super(routine, engine, {
       needs: [values, values, rows * columns * 4],
@@ -50,6 +50,14 @@ export class LongSort extends LongRows<Sort, typeof arg> {
     const starts = counts + this.#counts;
     const flags = starts + this.#counts;
     this.set({ input: input!, values: values!, positions: positions!, counts, starts, flags });
+    if (inOnePass(this.routine)) {
+      this.set({ shift: 0 });
+      this.#run(step.keys);
+      this.#place(counts >>> 2, starts >>> 2);
+      this.#run(step.move);
+      this.#fill(values!, starts >>> 2);
+      return;
+    }
     let from: 0 | 1 = 0;
     keys[this.routine.type].digits.forEach((digit, i) => {
       this.set({ from: elements[from], to: elements[from === 0 ? 1 : 0], shift: 8 * digit });
@@ -69,10 +77,22 @@ export class LongSort extends LongRows<Sort, typeof arg> {
     this.step(what, this.#blocks, 3);
   }
 
+  /** The values of keys of one byte: every bucket is one value, and ends where the next begins. */
+  #fill(values: number, starts: number): void {
+    const { words } = this;
+    const { u8 } = this.views;
+    const { columns, descending } = this.routine;
+    for (let bucket = 0; bucket < buckets; bucket++) {
+      const end = bucket + 1 < buckets ? words[starts + bucket + 1]! : columns;
+      u8.fill(descending ? buckets - 1 - bucket : bucket, values + words[starts + bucket]!, values + end);
+    }
+  }
+
   /** Where each block's elements of each bucket go. False if all elements are in one bucket. */
   #place(counts: number, starts: number): boolean {
     const { words } = this;
     let next = 0;
+    let differ = true;
     for (let bucket = 0; bucket < buckets; bucket++) {
       const first = next;
       for (let block = 0; block < this.#blocks; block++) {
@@ -80,8 +100,8 @@ export class LongSort extends LongRows<Sort, typeof arg> {
         words[starts + i] = next;
         next += words[counts + i]!;
       }
-      if (next - first === this.routine.columns) return false;
+      if (next - first === this.routine.columns) differ = false;
     }
-    return true;
+    return differ;
   }
 }
