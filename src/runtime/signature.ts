@@ -144,10 +144,10 @@ function symbolic(host: RuntimeHost, args: readonly unknown[]): Symbolic {
   return { args: walked.map(([v]) => v), pattern: walked.map(([, p]) => p), tensors, actual };
 }
 
-/** Programs and calls that a compiled function keeps. */
 /** Out here: what is remembered keeps it, and must not keep the body with it. */
 const isTensor = (value: unknown): value is Tensor => value instanceof TensorCore;
 
+/** Programs and calls that a compiled function keeps. */
 const mostSignatures = 16;
 const mostRemembered = 64;
 
