@@ -16,7 +16,7 @@ const shared =
 const steering = new Set(
   [
     'src/base/platform',
-    'src/devices/cpu/host',
+    ...['buffer', 'host', 'lifetime'].map((name) => `src/devices/cpu/${name}`),
     ...['marks', 'modules', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
     'src/forge/explain/command',
     'src/governor/memory/monitor',

@@ -23,6 +23,8 @@ export interface ChunkAttempt {
   readonly over: boolean;
   /** Called when that happens. */
   onOver: (() => void) | null;
+  /** Its time counts from when this ends, where it may have to wait for others; null: from now. */
+  begins: Promise<void> | null;
 }
 
 /** How many items a chunk has. */

@@ -166,19 +166,30 @@ class ChunkRun<T> {
     const { clock, operation } = this.#work;
     return new Promise((resolve, reject) => {
       let late = false;
-      const cancel = clock.after(ms, () => {
-        late = true;
-        reject(new Overdue(operation, ms));
-        attempt.end();
-      });
+      let ended = false;
+      let cancel = (): void => {};
+      const begin = (): void => {
+        if (ended) return;
+        cancel = clock.after(ms, () => {
+          late = true;
+          reject(new Overdue(operation, ms));
+          attempt.end();
+        });
+      };
+      if (attempt.begins) void attempt.begins.then(begin);
+      else begin();
+      const end = (): void => {
+        ended = true;
+        cancel();
+      };
       running.then(
         (done) => {
-          cancel();
+          end();
           if (late) for (const v of done.value) this.#work.free(v);
           else resolve(done);
         },
         (error) => {
-          cancel();
+          end();
           reject(error);
         },
       );
@@ -233,7 +244,8 @@ class ChunkRun<T> {
       );
     } else if (size > 1) again(1, 1);
     else if (this.#options.onError === 'collect') {
-      this.#made[at] = new Failure(error);
+      // What its own function threw stays as it is.
+      this.#made[at] = new Failure(error instanceof Overdue ? this.#itemError(error, this.#indexOf(at)) : error);
       this.#done++;
     } else this.#ended(error, this.#indexOf(at));
     this.#progress();
@@ -280,9 +292,11 @@ class ChunkRun<T> {
 
   /** Made when nothing is in flight any more: what other chunks have done meanwhile counts. */
   #endError(error: unknown, index: number): unknown {
-    const { operation, total, keeps } = this.#work;
-    if (index < 0) return error;
-    const results = keeps ? this.#made : undefined;
+    return index < 0 ? error : this.#itemError(error, index, this.#work.keeps ? this.#made : undefined);
+  }
+
+  #itemError(error: unknown, index: number, results?: readonly unknown[]): Error {
+    const { operation, total } = this.#work;
     return itemFailed(error, { operation, index, total, completed: this.#done, results });
   }
 }
@@ -290,6 +304,7 @@ class ChunkRun<T> {
 class Attempt implements ChunkAttempt {
   over = false;
   onOver: (() => void) | null = null;
+  begins: Promise<void> | null = null;
 
   end(): void {
     this.over = true;

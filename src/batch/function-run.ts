@@ -77,7 +77,9 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     if (work instanceof ThreadPool) {
       // What still works on items that nobody waits for is stopped.
       attempt.onOver = () => work.giveUp(at, size);
-      return this.#together(work.run(items, at) as Promise<R>[]);
+      const { results, begun } = work.run(items, at);
+      attempt.begins = begun;
+      return this.#together(results as Promise<R>[]);
     }
     if (this.#settings.parallel === 'none') return this.#inTurn(work, at, size, attempt);
     return this.#together(items.map(async (item, i) => work(item, at + i)));

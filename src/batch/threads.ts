@@ -17,11 +17,16 @@ export interface ModuleFunction {
   readonly export: string;
 }
 
+/** Items that were asked for together: their results are waited for together. */
+interface Together {
+  /** A thread works on one of them. */
+  readonly begin: () => void;
+}
+
 interface Task {
   readonly item: unknown;
   readonly index: number;
-  /** Items that were asked for together: their results are waited for together. */
-  readonly batch: object;
+  readonly batch: Together;
   /** The items it was sent with; null before that. */
   message: readonly Task[] | null;
   /** Nobody waits for it any more. */
@@ -58,6 +63,15 @@ const remembered = 4;
 interface Lane {
   readonly worker: NodeWorker;
   readonly tasks: Task[];
+  /** It has started. */
+  online: boolean;
+}
+
+/** What becomes of the items of a batch. */
+interface Running {
+  readonly results: readonly Promise<unknown>[];
+  /** Ends when a thread begins with the first of them: until then they may wait for a thread that is stuck. */
+  readonly begun: Promise<void>;
 }
 
 const isValue = (v: unknown): boolean => v === null || !['object', 'function', 'symbol'].includes(typeof v);
@@ -179,15 +193,18 @@ export class ThreadPool {
   }
 
   /** The items of a batch, the first of them at this place. */
-  run(items: readonly unknown[], at: number): Promise<unknown>[] {
-    const made = items.map(
+  run(items: readonly unknown[], at: number): Running {
+    let begin!: () => void;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const batch = { begin };
+    const results = items.map(
       (item, i) =>
         new Promise((resolve, reject) => {
-          this.#waiting.push({ item, index: at + i, batch: items, message: null, given: false, resolve, reject });
+          this.#waiting.push({ item, index: at + i, batch, message: null, given: false, resolve, reject });
         }),
     );
     this.#next();
-    return made;
+    return { results, begun };
   }
 
   /** Nobody waits for these items any more: threads that work on one of them end, and those that wait are taken out. */
@@ -219,8 +236,10 @@ export class ThreadPool {
       if (lane!.tasks.length >= this.#depth()) break;
       lane!.tasks.push(this.#waiting.shift()!);
     }
-    for (const lane of this.#lanes)
+    for (const lane of this.#lanes) {
       for (const message of messagesOf(lane.tasks.filter((t) => t.message === null))) this.#send(lane, message);
+      beginFirst(lane);
+    }
   }
 
   /** Items of one thread: more than one only where they are short, as what lies ready cannot go to another thread. */
@@ -231,8 +250,12 @@ export class ThreadPool {
 
   #started(): Lane {
     const worker = this.#make();
-    const lane: Lane = { worker, tasks: [] };
+    const lane: Lane = { worker, tasks: [], online: false };
     this.#lanes.add(lane);
+    worker.on('online', () => {
+      lane.online = true;
+      beginFirst(lane);
+    });
     worker.on('message', (message?: { readonly [answersKey]?: readonly Answer[] }) => {
       const answers = message?.[answersKey];
       if (answers) this.#answered(lane, answers);
@@ -305,6 +328,10 @@ function fits(message: readonly Task[], { batch, item }: Task): boolean {
   const [first] = message;
   if (first!.batch !== batch || !isPlain(first!.item) || !isPlain(item)) return false;
   return isValue(item) || message.every((t) => t.item !== item);
+}
+
+function beginFirst({ online, tasks }: Lane): void {
+  if (online) tasks[0]?.batch.begin();
 }
 
 /** A thread whose item nobody waits for ends: it might never get done with it. */

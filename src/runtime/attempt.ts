@@ -17,7 +17,10 @@ import { anywhere, type Want } from './want.ts';
 export interface AttemptOptions extends Undefinable<AttemptPolicy> {
   /** Where the work runs as long as that device works. Default: wherever the router says, op by op. */
   readonly device?: DeviceId | undefined;
-  /** Ends the wait for the work with an error. Work that goes on is not tried again, and what it returns is disposed of. */
+  /**
+   * Ends the wait for the work with an error, once the work has stopped, or after five seconds. Work that goes on is not tried
+   * again, and what it returns is disposed of.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -66,9 +69,21 @@ export function attempt<T>(
   return heeding(attempts.runAsync(whole, subject, want, signal), policy.what, signal);
 }
 
-/** A wait that the signal ends too. */
+/** How long work has to stop after its signal. */
+const stopMs = 5000;
+
+/** A wait that the signal ends too: as soon as the work has stopped and what it made is disposed of, or does not stop. */
 const heeding = <T>(done: Maybe<T>, what: string, signal: AbortSignal | undefined): Maybe<T> =>
-  signal && done instanceof Promise ? withDeadline(done, Number.POSITIVE_INFINITY, { what, signal }) : done;
+  signal && done instanceof Promise ? leaving(done, what, signal) : done;
+
+async function leaving<T>(done: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
+  try {
+    return await withDeadline(done, Number.POSITIVE_INFINITY, { what, signal });
+  } catch (error) {
+    if (signal.aborted) await withDeadline(done, stopMs, { what }).catch(() => {});
+    throw error;
+  }
+}
 
 /** Nobody waits any more for what comes after the signal: as an error its scope disposes of it. */
 const unlessAborted = <T>(done: Maybe<T>, what: string, signal: AbortSignal | undefined): Maybe<T> =>

@@ -2,7 +2,7 @@
 // that never end, listeners that throw, signals at every step.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { batchElementwise, batchMatmul, batchXor, batchXorWithNewKeys, createBatch } from '../../src/batch/index.ts';
@@ -304,6 +304,17 @@ describe('functions', () => {
         .filter((n) => n % 5 !== 2)
         .map((n) => n * n),
     );
+  }, 120_000);
+
+  it('in worker threads that wait behind others that never end lose none of their time', async () => {
+    const module = join(folder, 'behind.mjs');
+    const stuck = 2 * availableParallelism();
+    writeFileSync(module, `export const work = (n) => (n < ${stuck} ? new Promise(() => {}) : n * n);`);
+    const settings = { maxBatchSize: 1, minBatchSize: 1, concurrency: stuck + 2, timeoutMs: within(100) };
+    await using batch = createBatch(numbers(stuck + 2), settings);
+    const all = await batch.executeParallel<number>({ module, export: 'work' }, { onError: 'collect' });
+    const got = all.map((o) => (o.ok ? o.value : (o.error as { code: string }).code));
+    expect(got).toEqual(numbers(stuck + 2).map((n) => (n < stuck ? 'TIMEOUT' : n * n)));
   }, 120_000);
 
   it('in worker threads that die take nothing with them but the item they worked on', async () => {

@@ -3,7 +3,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Device } from '../../src/devices/device.ts';
 import { Aborted } from '../../src/governor/recovery/errors.ts';
 import { createRuntime, type Tensor, type WaitOptions } from '../../src/index.ts';
@@ -80,8 +80,15 @@ describe('a signal', () => {
         await new Promise<void>((resolve) => (answer = resolve));
         return late;
       });
-      stop.abort(new Error('enough'));
-      await expect(waiting).rejects.toMatchObject({ code: 'ABORTED', cause: { message: 'enough' } });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      try {
+        stop.abort(new Error('enough'));
+        const ended = expect(waiting).rejects.toMatchObject({ code: 'ABORTED', cause: { message: 'enough' } });
+        await vi.advanceTimersByTimeAsync(5000);
+        await ended;
+      } finally {
+        vi.useRealTimers();
+      }
       answer();
       await expect.poll(() => late!.disposed).toBe(true);
       expect([tries, rt.stats().tensors]).toEqual([1, 0]);
@@ -89,6 +96,21 @@ describe('a signal', () => {
     const { signal } = new AbortController();
     const kept = await rt.attempt({ signal }, async () => rt.ones([2]).add(1));
     expect(await kept.array()).toEqual([2, 2]);
+  });
+
+  it('ends an attempt once its work has stopped: nothing of it is left', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'] });
+    for (const options of [{}, { device: 'cpu' }]) {
+      const stop = new AbortController();
+      const waiting = rt.attempt({ ...options, signal: stop.signal }, async () => {
+        const made = rt.ones([4]).add(1).compute();
+        stop.abort();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return made;
+      });
+      await expect(waiting).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(rt.stats().tensors).toBe(0);
+    }
   });
 
   it('ends reading and writing files, and leaves none half written', async () => {
