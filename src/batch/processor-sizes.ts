@@ -1,6 +1,6 @@
 // The sizes of a processor's batches: from its settings, from memory, and from what was measured on the device.
 
-import { type Runtime, Tensor } from '../index.ts';
+import { DeviceUnavailable, type Runtime, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
@@ -81,9 +81,11 @@ export class ProcessorSizes<T> {
 
   /** The best size that was measured on this device, by whichever process. */
   async remember(rt: Runtime, operation: string): Promise<void> {
-    if (this.#best.has(operation)) return;
+    const device = this.#device(rt);
+    // Where every device is lost, the operation itself tells that.
+    if (this.#best.has(operation) || device === null) return;
     const store = new CurveStore(await curveFolder());
-    const known = await store.get(this.#key(rt, operation), this.#most());
+    const known = await store.get(keyOf(rt, device, operation), this.#most());
     this.#best.set(operation, known?.best ?? Number.MAX_SAFE_INTEGER);
   }
 
@@ -95,10 +97,12 @@ export class ProcessorSizes<T> {
     fresh: boolean,
     run: (size: number) => Promise<void>,
   ): Promise<SizeCurve> {
+    const device = this.#device(rt);
+    if (device === null) throw nowhere(rt);
     const store = new CurveStore(await curveFolder());
-    const key = this.#key(rt, operation);
+    const key = keyOf(rt, device, operation);
     const known = fresh ? null : await store.get(key, this.#most());
-    const curve = known ?? (await measureCurve(clock, this.#device(rt), this.#most(), run));
+    const curve = known ?? (await measureCurve(clock, device, this.#most(), run));
     this.#best.set(operation, curve.best);
     if (!known) await store.set(key, curve);
     return curve;
@@ -118,12 +122,20 @@ export class ProcessorSizes<T> {
     return this.#settings.maxBatchSize ?? defaults.maxBatchSize;
   }
 
-  #key(rt: Runtime, operation: string): string {
-    const device = this.#device(rt);
-    return `${rt.device(device).caps.name} ${device} ${operation}`;
-  }
-
-  #device(rt: Runtime): string {
-    return this.#settings.device ?? rt.devices().find((d) => d.open)!.id;
+  /** Null if every device is lost. */
+  #device(rt: Runtime): string | null {
+    return this.#settings.device ?? rt.devices().find((d) => d.open)?.id ?? null;
   }
 }
+
+/** What the best size of an operation is remembered under. */
+const keyOf = (rt: Runtime, device: string, operation: string): string =>
+  `${rt.device(device).caps.name} ${device} ${operation}`;
+
+const nowhere = (rt: Runtime): DeviceUnavailable =>
+  new DeviceUnavailable({
+    message: 'optimalBatchSize: no device is open to measure on',
+    where: 'optimalBatchSize',
+    device: rt.devices()[0]?.id ?? 'none',
+    fix: 'rt.devices() tells why. Open a runtime anew: createRuntime().',
+  });
