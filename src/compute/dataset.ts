@@ -4,6 +4,7 @@
 import { shown } from '../base/arguments.ts';
 import { promiseOf } from '../base/callbacks.ts';
 import type { Way } from '../batch/degradation.ts';
+import { endsWithin } from '../batch/ends-within.ts';
 import { type BatchOp, checkOp, nameOf, ops } from '../batch/ops.ts';
 import { type RecordArray, RecordReader, type Records } from '../batch/reader.ts';
 import { ChunkSizer } from '../batch/sizer.ts';
@@ -53,6 +54,9 @@ const startBytes = 8 << 20;
 /** The share of free memory that the records of one chunk may take, and what they may take at most: more makes nothing faster. */
 const memoryShare = 1 / 8;
 const mostBytes = 64 << 20;
+
+/** How long a chunk has to end when its caller has given up. */
+const stopMs = 5000;
 
 export async function runDataset(ctx: Context, data: DatasetInput, options: DatasetOptions): Promise<DatasetReport> {
   const operation = 'processDataset';
@@ -183,16 +187,24 @@ class Dataset {
     const operation = 'processDataset';
     let busy = 0;
     let made: readonly Result[];
+    let running: Promise<unknown> = Promise.resolve();
     try {
       const otherwise = typeof this.#op === 'string' ? 'kernel' : undefined;
       // Records come from the host: where the device has become slow, they go to another as they would have gone there.
       const task = { operation, signal, otherwise, divisible: records.length > 1, device: away?.device } as const;
       made = await this.#ctx.run(task, async (site) => {
-        const { out, busyMs } = await this.#process(site, records, way);
+        const processing = this.#process(site, records, way);
+        running = processing;
+        const { out, busyMs } = await processing;
         busy = busyMs;
         return out;
       });
     } catch (error) {
+      // Whoever gives up is told when what runs has ended, and its memory is free; one that never ends is not waited for.
+      await endsWithin(
+        stopMs,
+        running.catch(() => {}),
+      );
       stats.failed(operation);
       if (away) degradation!.failed(away);
       if (error instanceof OutOfMemory && records.length > 1) {
