@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { batchElementwise, batchMatmul, batchXor, batchXorWithNewKeys, createBatch } from '../../src/batch/index.ts';
-import {
-  createRuntime,
-  type FaultKind,
-  type FaultyDevice,
-  ForgeError,
-  type Runtime,
-  Tensor,
-  withFaults,
-} from '../../src/index.ts';
+import type { FaultKind } from '../../src/governor/recovery/faults.ts';
+import { createRuntime, type FaultyDevice, ForgeError, type Runtime, Tensor, withFaults } from '../../src/index.ts';
 import { fakeGpu, values } from '../support/facade.ts';
 
 // Lists on a device that fails at one call after the other: each is right or ends in an error that says what it is, and nothing is left
