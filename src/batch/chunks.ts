@@ -124,7 +124,7 @@ class ChunkRun<T> {
     const range = this.#ranges[this.#ranges.length - 1]!;
     const scale = this.#work.scale();
     const left = range.end - range.at;
-    const wanted = range.most === 1 ? 1 : Math.floor(this.#work.sizer.next(left) * scale);
+    const wanted = range.most === 1 ? 1 : Math.floor(this.#work.sizer.next(left, range.at) * scale);
     const size = Math.min(left, Math.max(1, Math.min(wanted, range.most)));
     const { at, tries } = range;
     range.at += size;
@@ -233,7 +233,7 @@ class ChunkRun<T> {
       );
     } else if (size > 1) again(1, 1);
     else if (this.#options.onError === 'collect') {
-      this.#made[at] = new Failure(error);
+      this.#made[at] = new Failure(error instanceof Overdue ? this.#itemError(error, this.#indexOf(at)) : error);
       this.#done++;
     } else this.#ended(error, this.#indexOf(at));
     this.#progress();
@@ -280,9 +280,12 @@ class ChunkRun<T> {
 
   /** Made when nothing is in flight any more: what other chunks have done meanwhile counts. */
   #endError(error: unknown, index: number): unknown {
-    const { operation, total, keeps } = this.#work;
     if (index < 0) return error;
-    const results = keeps ? this.#made : undefined;
+    return this.#itemError(error, index, this.#work.keeps ? this.#made : undefined);
+  }
+
+  #itemError(error: unknown, index: number, results?: readonly unknown[]): unknown {
+    const { operation, total } = this.#work;
     return itemFailed(error, { operation, index, total, completed: this.#done, results });
   }
 }

@@ -4,9 +4,10 @@
 // called one after the other: calling them at once would make nothing faster.
 
 import { isThenable } from '../base/callbacks.ts';
-import { aborted, type Maybe, Tensor } from '../index.ts';
+import { aborted, type Maybe, Tensor, withDeadline } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkAttempt, ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
+import { endsWithin } from './ends-within.ts';
 import type { Pressure } from './memory-size.ts';
 import type { BatchStatistics } from './stats.ts';
 import { NoSuchFunction, ThreadPool } from './threads.ts';
@@ -31,6 +32,9 @@ export interface FunctionSettings {
   /** After each batch of so many items. */
   readonly after: (size: number) => void;
 }
+
+/** How long threads may take to import their module before the time of their items begins all the same. */
+const loadMs = 30_000;
 
 export class FunctionRun<T, R> implements ChunkWork<R> {
   readonly operation: string;
@@ -64,6 +68,11 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
 
   ready(): Promise<void> | null {
     const { pressure, signal } = this.#settings;
+    const loading = this.#work instanceof ThreadPool ? this.#work.loaded(this.total) : null;
+    if (loading) {
+      const loaded = endsWithin(loadMs, loading).then(() => {});
+      return withDeadline(loaded, Number.POSITIVE_INFINITY, { what: this.operation, signal });
+    }
     return pressure?.ready(signal, () => aborted(this.operation, signal)) ?? null;
   }
 

@@ -60,12 +60,17 @@ export class ProcessorSizes<T> {
     return { maxBatchSize, minBatchSize, safetyMargin: s.safetyMargin ?? defaults.safetyMargin };
   }
 
-  /** The size of the next batch of items. */
-  next(left: number, runtime: Runtime | null, operation: string): number {
-    const mbPerItem = this.#itemMb();
-    const availableMb = runtime?.memory.snapshot(this.#settings.device).availableMb ?? null;
-    const size = sizeFor(this.limits(operation), left, availableMb ?? assumedMb, mbPerItem.mb);
-    this.last = { size, mbPerItem, memory: availableMb === null ? 'assumed' : 'known' };
+  /** The size of the next batch of items, of those from `at` on. */
+  next(left: number, at: number, runtime: Runtime | null, operation: string): number {
+    const available = runtime?.memory.snapshot(this.#settings.device).availableMb ?? null;
+    const availableMb = available ?? assumedMb;
+    const limits = this.limits(operation);
+    const own = this.#fitting(at, Math.min(left, limits.maxBatchSize), (1 - limits.safetyMargin) * availableMb);
+    const mbPerItem = own?.mbPerItem ?? this.#itemMb();
+    const size = own
+      ? Math.min(left, Math.max(limits.minBatchSize, own.count))
+      : sizeFor(limits, left, availableMb, mbPerItem.mb);
+    this.last = { size, mbPerItem, memory: available === null ? 'assumed' : 'known' };
     return size;
   }
 
@@ -108,11 +113,24 @@ export class ProcessorSizes<T> {
     return curve;
   }
 
+  /** How many of the next items, at most so many, have room together, and their mean; null unless a function tells what each takes. */
+  #fitting(at: number, most: number, roomMb: number): { count: number; mbPerItem: BatchReport['mbPerItem'] } | null {
+    const { mbPerItem: mbOf } = this.#settings;
+    if (typeof mbOf !== 'function') return null;
+    let [count, sum] = [0, 0];
+    while (count < most) {
+      const mb = declared(mbOf(this.#items[at + count] as T));
+      if (count > 0 && sum + mb > roomMb) break;
+      sum += mb;
+      count++;
+    }
+    return { count, mbPerItem: { mb: sum / count, source: 'declared' } };
+  }
+
   #itemMb(): BatchReport['mbPerItem'] {
     const { mbPerItem } = this.#settings;
     const [first] = this.#items;
     if (typeof mbPerItem === 'number') return { mb: mbPerItem, source: 'declared' };
-    if (typeof mbPerItem === 'function') return { mb: declared(mbPerItem(first as T)), source: 'declared' };
     if (first instanceof Tensor) return { mb: (2 * first.nbytes) / MiB, source: 'planned' };
     if (this.#measuredMb !== null) return { mb: this.#measuredMb, source: 'measured' };
     return { mb: unknownMb, source: 'default' };

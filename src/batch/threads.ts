@@ -58,6 +58,9 @@ const remembered = 4;
 interface Lane {
   readonly worker: NodeWorker;
   readonly tasks: Task[];
+  /** Until it has imported the module, could not, or has ended; null from then on. */
+  loading: Promise<void> | null;
+  loaded(): void;
 }
 
 const isValue = (v: unknown): boolean => v === null || !['object', 'function', 'symbol'].includes(typeof v);
@@ -141,7 +144,8 @@ const work = async (tasks) => {
     held = [];
   }
 };
-let last = loaded.catch(() => {});
+// Whether it could be imported is told with the first item.
+let last = loaded.catch(() => {}).then(() => send([]));
 parentPort.on('message', (tasks) => {
   last = last.then(() => work(tasks));
 });
@@ -178,6 +182,17 @@ export class ThreadPool {
     return new ThreadPool(make, size ?? availableParallelism());
   }
 
+  /**
+   * Until there are threads for so many items, and they have imported the module; null if that is now. An item's time begins after that:
+   * else the one that comes first would pay for it, or the one behind another that never ended.
+   */
+  loaded(items: number): Promise<unknown> | null {
+    if (this.#closed) return null;
+    while (this.#lanes.size < Math.min(items, this.size)) this.#started();
+    const loading = [...this.#lanes].flatMap((lane) => lane.loading ?? []);
+    return loading.length === 0 ? null : Promise.all(loading);
+  }
+
   /** The items of a batch, the first of them at this place. */
   run(items: readonly unknown[], at: number): Promise<unknown>[] {
     const made = items.map(
@@ -200,8 +215,15 @@ export class ThreadPool {
         task.given = true;
         task.reject(stopped());
       }
-      endIfGiven(lane);
+      this.#endIfGiven(lane);
     }
+  }
+
+  /** A thread whose item nobody waits for ends: it might never get done with it. */
+  #endIfGiven(lane: Lane): void {
+    if (!lane.tasks[0]?.given) return;
+    void lane.worker.terminate();
+    this.#lost(lane, stopped());
   }
 
   async close(): Promise<void> {
@@ -231,7 +253,11 @@ export class ThreadPool {
 
   #started(): Lane {
     const worker = this.#make();
-    const lane: Lane = { worker, tasks: [] };
+    let loaded = (): void => {};
+    const loading = new Promise<void>((resolve) => {
+      loaded = resolve;
+    });
+    const lane: Lane = { worker, tasks: [], loading, loaded };
     this.#lanes.add(lane);
     worker.on('message', (message?: { readonly [answersKey]?: readonly Answer[] }) => {
       const answers = message?.[answersKey];
@@ -244,6 +270,10 @@ export class ThreadPool {
 
   /** Answers come in the order of the items. */
   #answered(lane: Lane, answers: readonly Answer[]): void {
+    if (answers.length === 0) {
+      lane.loading = null;
+      lane.loaded();
+    }
     for (const answer of answers) {
       this.#lately.push(answer.ms);
       if (this.#lately.length > remembered) this.#lately.shift();
@@ -254,13 +284,14 @@ export class ThreadPool {
       else task?.resolve(answer.value);
     }
     if (lane.tasks.length === 0) lane.worker.unref();
-    endIfGiven(lane);
+    this.#endIfGiven(lane);
     this.#next();
   }
 
   /** The item it worked on has failed, and so have those whose results it had not sent yet; the others go to another thread. */
   #lost(lane: Lane, reason: unknown): void {
     if (!this.#lanes.delete(lane)) return;
+    lane.loaded();
     const tasks = lane.tasks.splice(0);
     const message = tasks[0]?.message;
     const rest: Task[] = [];
@@ -305,11 +336,6 @@ function fits(message: readonly Task[], { batch, item }: Task): boolean {
   const [first] = message;
   if (first!.batch !== batch || !isPlain(first!.item) || !isPlain(item)) return false;
   return isValue(item) || message.every((t) => t.item !== item);
-}
-
-/** A thread whose item nobody waits for ends: it might never get done with it. */
-function endIfGiven({ worker, tasks }: Lane): void {
-  if (tasks[0]?.given) void worker.terminate();
 }
 
 const refused = (message: string): NoSuchFunction =>

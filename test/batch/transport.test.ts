@@ -316,7 +316,7 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     const uneven: WireOps = {
       late: async ({ params }) => {
         runs++;
-        if (params === 5) clock.mockReturnValue(new Date().getTime() + 3_600_000);
+        if (params === 5) clock.mockReturnValue(performance.timeOrigin + performance.now() + 3_600_000);
         await new Promise((resolve) => setTimeout(resolve, params === 5 ? 1600 : 10));
         return { value: params };
       },
