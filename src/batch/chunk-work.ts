@@ -29,7 +29,8 @@ export interface ChunkAttempt {
 
 /** How many items a chunk has. */
 export interface Sizes {
-  next(left: number): number;
+  /** `at`: the place of the first of them. */
+  next(left: number, at: number): number;
   /** A chunk of this size did not fit. */
   failed(size: number): void;
 }

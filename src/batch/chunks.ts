@@ -124,7 +124,7 @@ class ChunkRun<T> {
     const range = this.#ranges[this.#ranges.length - 1]!;
     const scale = this.#work.scale();
     const left = range.end - range.at;
-    const wanted = range.most === 1 ? 1 : Math.floor(this.#work.sizer.next(left) * scale);
+    const wanted = range.most === 1 ? 1 : Math.floor(this.#work.sizer.next(left, range.at) * scale);
     const size = Math.min(left, Math.max(1, Math.min(wanted, range.most)));
     const { at, tries } = range;
     range.at += size;

@@ -61,8 +61,8 @@ export class FunctionBatches<T> {
     const allocated = (): number => (runtime ? runtime.memory.snapshot(device).allocatedMb : 0);
     let before = allocated();
     const sizer = {
-      next: (left: number): number => {
-        const best = sizes.next(left, runtime, operation);
+      next: (left: number, at: number): number => {
+        const best = sizes.next(left, at, runtime, operation);
         return pressure ? pressure.limit(best) : best;
       },
       failed: (size: number): void => sizes.failed(operation, size),

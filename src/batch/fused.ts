@@ -8,6 +8,7 @@
 
 import type { Compiled, DType, Runtime, Shape, Tensor } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';
+import { freeAll } from './free-all.ts';
 import { signatureOf } from './lists.ts';
 
 /** Tensors per compiled group, largest first. */
@@ -144,7 +145,7 @@ export class Fused {
       }
       return results;
     } catch (error) {
-      for (const t of results) t.dispose();
+      freeAll(results);
       throw error;
     }
   }

@@ -8,6 +8,7 @@
 import { type Runtime, Tensor } from '../index.ts';
 import { listOverdue } from './chunk-failures.ts';
 import { endsWithin } from './ends-within.ts';
+import { freeAll } from './free-all.ts';
 import { fusedOf, type Operands } from './fused.ts';
 import { type ListCall, type ListSettings, mostAtOnce, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
@@ -53,13 +54,15 @@ function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): 
   const start = clock.now();
   const fused = fusedOf(runtime);
   const before = fused.launches;
+  let made: Tensor[] = [];
   try {
-    const made = fused.run(op.item, op as Operands);
+    made = fused.run(op.item, op as Operands);
     const { device } = made[0]!;
     stats.ranOn(op.name, device);
     const until = device === null || fused.host ? null : runtime.device(device).mark(false);
     return { made, launches: fused.launches - before, until, start };
   } catch {
+    freeAll(made);
     return null;
   }
 }
@@ -103,11 +106,11 @@ async function later<R>(
     await undefined;
     if (!spun(until)) inTime = await endsWithin(timeoutMs, told(until), (ms, then) => clock.after(ms, then));
   } catch {
-    free(made);
+    freeAll(made);
     return again({ timeoutMs: Math.max(1, timeoutMs - (clock.now() - start)) });
   }
   if (!inTime) {
-    free(made);
+    freeAll(made);
     stats.failed(op.name);
     if (items > 1 && (await isFreeWithin(runtime, device, timeoutMs, clock)))
       return again({ maxBatchSize: Math.ceil(items / 2) });
@@ -132,12 +135,13 @@ function ended<R>(
   const result = reported<R>(made, report);
   if (!onProgress) return inTurn(clock, now, result);
   // Calls with a signal run in chunks.
-  const telling = { where: op.name, signal: undefined, tell: () => onProgress(items, items), free: () => free(made) };
+  const telling = {
+    where: op.name,
+    signal: undefined,
+    tell: () => onProgress(items, items),
+    free: () => freeAll(made),
+  };
   return afterTelling(telling, clock, now, result);
 }
 
 const none: readonly never[] = [];
-
-function free(made: readonly Tensor[]): void {
-  for (const t of made) t.dispose();
-}

@@ -75,6 +75,8 @@ export function fitsAtOnce(runtime: Runtime, op: ListOp, settings: ListSettings)
   const count = op.first.length;
   if (count > mostAtOnce) return false;
   if (count * takenBy(runtime, op, 0) <= smallBytes) return true;
+  // One item cannot be cut: it goes at once unless memory is short. A plan would take as long as a part of its work.
+  if (count === 1) return !isShort(runtime.memory.snapshot(settings.device ?? deviceFor(runtime, op)).pressure);
   return planOf(runtime, op, settings, null).isOne(count);
 }
 

@@ -8,6 +8,7 @@ import { aborted, type DeviceId, type Maybe, type Runtime, Tensor, type TypedArr
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import { runChunks } from './chunks.ts';
+import { allOrNone, freeAll } from './free-all.ts';
 import { fusedOf } from './fused.ts';
 import type { ListCall, ListSettings } from './list-call.ts';
 import { computeGroup, runOnHost } from './list-host.ts';
@@ -173,11 +174,16 @@ class ListRun implements ChunkWork<Item> {
     const [order, groupAt] = [this.#order, this.#groupAt];
     if (!order || !groupAt) return this.#group(positions(at, size), run);
     const results: Maybe<Item[]>[] = [];
-    for (let from = at; from < at + size; ) {
-      let end = from + 1;
-      while (end < at + size && groupAt[end] === groupAt[from]) end++;
-      results.push(this.#group(order.slice(from, end), run));
-      from = end;
+    try {
+      for (let from = at; from < at + size; ) {
+        let end = from + 1;
+        while (end < at + size && groupAt[end] === groupAt[from]) end++;
+        results.push(this.#group(order.slice(from, end), run));
+        from = end;
+      }
+    } catch (error) {
+      for (const r of results) void Promise.resolve(r).then(freeAll, () => {});
+      throw error;
     }
     if (results.length === 1) return results[0]!;
     if (results.some((r) => r instanceof Promise)) return joined(results);
@@ -229,17 +235,19 @@ class ListRun implements ChunkWork<Item> {
     // There a launch is done when it returns.
     if (device === null || this.#host) return tensors;
     this.#enqueuedOn = device;
-    return reached(this.#runtime.device(device).mark(false)).then(
-      () => tensors,
-      (error) => {
-        for (const t of tensors) t.dispose();
-        throw error;
-      },
-    );
+    const failed = (error: unknown): never => {
+      freeAll(tensors);
+      throw error;
+    };
+    try {
+      return reached(this.#runtime.device(device).mark(false)).then(() => tensors, failed);
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   #uploaded(list: readonly TypedArray[], at: readonly number[], run: Run): Tensor[] {
-    return run(() => list.map((data, i) => this.#runtime.tensor(data, this.#op.shapeOf(at[i]!)) as Tensor));
+    return run(() => allOrNone(list, (data, i) => this.#runtime.tensor(data, this.#op.shapeOf(at[i]!)) as Tensor));
   }
 
   done(): Promise<void> | null {
@@ -265,7 +273,7 @@ class ListRun implements ChunkWork<Item> {
   }
 
   free(value: Item): void {
-    if (value instanceof Tensor) value.dispose();
+    freeAll([value]);
   }
 
   /** `retries`: before there were chunks. */
@@ -275,7 +283,7 @@ class ListRun implements ChunkWork<Item> {
       items: this.total,
       groups: this.#groups?.length ?? 1,
       launches: this.#launches,
-      device: this.#where ?? this.#device ?? this.#runtime.devices().find((d) => d.open)!.id,
+      device: this.#where ?? this.#device ?? firstOf(this.#runtime),
       moved: this.#moved,
       ms,
       perItemMs: this.total === 0 ? 0 : ms / this.total,
@@ -284,6 +292,12 @@ class ListRun implements ChunkWork<Item> {
       mbPerItem: { mb: this.#plan.itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
     };
   }
+}
+
+/** The first device that is open, or was: one may be lost as soon as its results are read. */
+function firstOf(runtime: Runtime): DeviceId {
+  const all = runtime.devices();
+  return (all.find((d) => d.open) ?? all[0]!).id;
 }
 
 /** The group of each place of a list in order of groups. */
@@ -297,14 +311,19 @@ function groupsAt(total: number, groups: readonly (readonly number[])[]): Uint32
   return at;
 }
 
+/** All of them, or none: if one fails, what the others made is freed. */
 async function joined(parts: readonly Maybe<Item[]>[]): Promise<Item[]> {
-  return (await Promise.all(parts)).flat();
+  const ended = await Promise.allSettled(parts);
+  const failed = ended.find((e) => e.status === 'rejected');
+  if (!failed) return ended.flatMap((e) => (e as PromiseFulfilledResult<Item[]>).value);
+  for (const e of ended) if (e.status === 'fulfilled') freeAll(e.value);
+  throw failed.reason;
 }
 
 async function read(tensors: readonly Tensor[]): Promise<Item[]> {
   try {
     return (await Promise.all(tensors.map((t) => t.data()))) as Item[];
   } finally {
-    for (const t of tensors) t.dispose();
+    freeAll(tensors);
   }
 }

@@ -3,10 +3,11 @@
 // Completed, dead and cancelled jobs stay until the transport closes, with their results.
 
 import { checked, checkMethods } from '../base/signatures.ts';
+import { timer } from '../base/timer.ts';
 import { ArgumentError } from '../index.ts';
 import { pause, systemClock } from '../profile/clock.ts';
 import { checkConcurrency, checkJob, checkSource, describe, jobChanged, serves } from './chunk-id.ts';
-import { badArgument } from './failures.ts';
+import { badArgument, badOption } from './failures.ts';
 import { LocalJob, type Waiting } from './local-job.ts';
 import { LocalWorker } from './local-worker.ts';
 import { batchKinds, transportSignatures } from './signatures.ts';
@@ -36,7 +37,11 @@ export interface LocalOptions {
 export const localTransport = checked(
   'localTransport',
   'options:{backoffMs:numbers}?',
-  (options: LocalOptions = {}): Transport => new LocalTransport(options.backoffMs ?? [50, 200]),
+  ({ backoffMs = [50, 200] }: LocalOptions = {}): Transport => {
+    const bad = backoffMs.find((ms) => !(ms >= 0 && ms < Number.POSITIVE_INFINITY));
+    if (bad !== undefined) throw badOption('localTransport', 'backoffMs', bad, 'times in ms, 0 or more');
+    return new LocalTransport(backoffMs);
+  },
   batchKinds,
 );
 
@@ -193,10 +198,10 @@ class LocalTransport implements Transport {
     const waits = this.#backoffMs;
     const ms = waits[Math.min(waiting.attempt - 1, waits.length - 1)] ?? 0;
     const ended = waiting.job.pausing(waiting.chunk);
-    setTimeout(() => {
+    timer(ms, () => {
       ended();
       this.#requeue([{ ...waiting, attempt: waiting.attempt + 1 }]);
-    }, ms);
+    });
   }
 
   #requeue(list: readonly Waiting[]): void {

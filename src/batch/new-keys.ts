@@ -3,6 +3,7 @@
 import { type Runtime, Tensor } from '../index.ts';
 import { randomBytes } from '../lattice/xor.ts';
 import { badArgument, badOption } from './failures.ts';
+import { allOrNone } from './free-all.ts';
 import type { Item } from './lists.ts';
 import { classOf } from './packing.ts';
 
@@ -11,7 +12,7 @@ export function newKeys(data: readonly Item[], seed: number | undefined, runtime
     throw badOption('batchXorWithNewKeys', 'seed', seed, 'a whole number that is exact');
   const sizes = data.map((d) => (d instanceof Tensor ? d.nbytes : d.byteLength));
   const next = seed === undefined ? fromSystem(sizes) : fromSeed(sizes, seed);
-  return data.map((item, i) => {
+  return allOrNone(data, (item, i) => {
     const bytes = next(sizes[i]!);
     if (!(item instanceof Tensor)) return new (classOf(item))(bytes.buffer);
     if (!runtime)

@@ -4,6 +4,7 @@ import { checked } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor, throwIfAborted } from '../index.ts';
 import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
 import { badArgument } from './failures.ts';
+import { freeAll } from './free-all.ts';
 import { type ListCall, type ListSettings, plainSettings } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
 import { type BatchResult, nothing, reported } from './list-report.ts';
@@ -75,7 +76,12 @@ export const batchXorWithNewKeys = checked(
     const { seed, ...rest } = options;
     checkItems('batchXorWithNewKeys', data, options.runtime);
     const keys = newKeys(data, seed, options.runtime) as T[];
-    return { data: await batchXor(data, keys, rest), keys };
+    try {
+      return { data: await batchXor(data, keys, rest), keys };
+    } catch (error) {
+      freeAll(keys);
+      throw error;
+    }
   },
   batchKinds,
 );

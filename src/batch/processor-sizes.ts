@@ -1,6 +1,6 @@
 // The sizes of a processor's batches: from its settings, from memory, and from what was measured on the device.
 
-import { type Runtime, Tensor } from '../index.ts';
+import { DeviceUnavailable, type Runtime, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
@@ -60,12 +60,17 @@ export class ProcessorSizes<T> {
     return { maxBatchSize, minBatchSize, safetyMargin: s.safetyMargin ?? defaults.safetyMargin };
   }
 
-  /** The size of the next batch of items. */
-  next(left: number, runtime: Runtime | null, operation: string): number {
-    const mbPerItem = this.#itemMb();
-    const availableMb = runtime?.memory.snapshot(this.#settings.device).availableMb ?? null;
-    const size = sizeFor(this.limits(operation), left, availableMb ?? assumedMb, mbPerItem.mb);
-    this.last = { size, mbPerItem, memory: availableMb === null ? 'assumed' : 'known' };
+  /** The size of the next batch of items, of those from `at` on. */
+  next(left: number, at: number, runtime: Runtime | null, operation: string): number {
+    const available = runtime?.memory.snapshot(this.#settings.device).availableMb ?? null;
+    const availableMb = available ?? assumedMb;
+    const limits = this.limits(operation);
+    const own = this.#fitting(at, Math.min(left, limits.maxBatchSize), (1 - limits.safetyMargin) * availableMb);
+    const mbPerItem = own?.mbPerItem ?? this.#itemMb();
+    const size = own
+      ? Math.min(left, Math.max(limits.minBatchSize, own.count))
+      : sizeFor(limits, left, availableMb, mbPerItem.mb);
+    this.last = { size, mbPerItem, memory: available === null ? 'assumed' : 'known' };
     return size;
   }
 
@@ -81,9 +86,11 @@ export class ProcessorSizes<T> {
 
   /** The best size that was measured on this device, by whichever process. */
   async remember(rt: Runtime, operation: string): Promise<void> {
-    if (this.#best.has(operation)) return;
+    const device = this.#device(rt);
+    // Where every device is lost, the operation itself tells that.
+    if (this.#best.has(operation) || device === null) return;
     const store = new CurveStore(await curveFolder());
-    const known = await store.get(this.#key(rt, operation), this.#most());
+    const known = await store.get(keyOf(rt, device, operation), this.#most());
     this.#best.set(operation, known?.best ?? Number.MAX_SAFE_INTEGER);
   }
 
@@ -95,20 +102,35 @@ export class ProcessorSizes<T> {
     fresh: boolean,
     run: (size: number) => Promise<void>,
   ): Promise<SizeCurve> {
+    const device = this.#device(rt);
+    if (device === null) throw nowhere(rt);
     const store = new CurveStore(await curveFolder());
-    const key = this.#key(rt, operation);
+    const key = keyOf(rt, device, operation);
     const known = fresh ? null : await store.get(key, this.#most());
-    const curve = known ?? (await measureCurve(clock, this.#device(rt), this.#most(), run));
+    const curve = known ?? (await measureCurve(clock, device, this.#most(), run));
     this.#best.set(operation, curve.best);
     if (!known) await store.set(key, curve);
     return curve;
+  }
+
+  /** How many of the next items, at most so many, have room together, and their mean; null unless a function tells what each takes. */
+  #fitting(at: number, most: number, roomMb: number): { count: number; mbPerItem: BatchReport['mbPerItem'] } | null {
+    const { mbPerItem: mbOf } = this.#settings;
+    if (typeof mbOf !== 'function') return null;
+    let [count, sum] = [0, 0];
+    while (count < most) {
+      const mb = declared(mbOf(this.#items[at + count] as T));
+      if (count > 0 && sum + mb > roomMb) break;
+      sum += mb;
+      count++;
+    }
+    return { count, mbPerItem: { mb: sum / count, source: 'declared' } };
   }
 
   #itemMb(): BatchReport['mbPerItem'] {
     const { mbPerItem } = this.#settings;
     const [first] = this.#items;
     if (typeof mbPerItem === 'number') return { mb: mbPerItem, source: 'declared' };
-    if (typeof mbPerItem === 'function') return { mb: declared(mbPerItem(first as T)), source: 'declared' };
     if (first instanceof Tensor) return { mb: (2 * first.nbytes) / MiB, source: 'planned' };
     if (this.#measuredMb !== null) return { mb: this.#measuredMb, source: 'measured' };
     return { mb: unknownMb, source: 'default' };
@@ -118,12 +140,20 @@ export class ProcessorSizes<T> {
     return this.#settings.maxBatchSize ?? defaults.maxBatchSize;
   }
 
-  #key(rt: Runtime, operation: string): string {
-    const device = this.#device(rt);
-    return `${rt.device(device).caps.name} ${device} ${operation}`;
-  }
-
-  #device(rt: Runtime): string {
-    return this.#settings.device ?? rt.devices().find((d) => d.open)!.id;
+  /** Null if every device is lost. */
+  #device(rt: Runtime): string | null {
+    return this.#settings.device ?? rt.devices().find((d) => d.open)?.id ?? null;
   }
 }
+
+/** What the best size of an operation is remembered under. */
+const keyOf = (rt: Runtime, device: string, operation: string): string =>
+  `${rt.device(device).caps.name} ${device} ${operation}`;
+
+const nowhere = (rt: Runtime): DeviceUnavailable =>
+  new DeviceUnavailable({
+    message: 'optimalBatchSize: no device is open to measure on',
+    where: 'optimalBatchSize',
+    device: rt.devices()[0]?.id ?? 'none',
+    fix: 'rt.devices() tells why. Open a runtime anew: createRuntime().',
+  });

@@ -6,6 +6,7 @@
 // Threads with nothing to do do not keep the process alive.
 
 import { importNode, isNode } from '../base/platform.ts';
+import { after } from '../base/timer.ts';
 import { ArgumentError } from '../index.ts';
 import { badArgument } from './failures.ts';
 import { errorOf } from './thrown.ts';
@@ -56,6 +57,8 @@ type NodeWorker = import('node:worker_threads').Worker;
 /** So many milliseconds of items lie ready beside a thread, and no more than so many items. */
 const readyMs = 5;
 const mostReady = 16;
+/** How long a thread may take to import the module before the time of its items counts all the same. */
+const loadMs = 30_000;
 /** Items that tell how long one takes. */
 const remembered = 4;
 
@@ -63,14 +66,14 @@ const remembered = 4;
 interface Lane {
   readonly worker: NodeWorker;
   readonly tasks: Task[];
-  /** It has started. */
-  online: boolean;
+  /** The time of its items counts: it has imported the module, could not, or takes too long for that. */
+  counts: boolean;
 }
 
 /** What becomes of the items of a batch. */
 interface Running {
   readonly results: readonly Promise<unknown>[];
-  /** Ends when a thread begins with the first of them: until then they may wait for a thread that is stuck. */
+  /** Ends when a thread begins with the first of them: until then they may wait for a thread that starts, or is stuck. */
   readonly begun: Promise<void>;
 }
 
@@ -155,7 +158,8 @@ const work = async (tasks) => {
     held = [];
   }
 };
-let last = loaded.catch(() => {});
+// Whether it could be imported is told with the first item.
+let last = loaded.catch(() => {}).then(() => send([]));
 parentPort.on('message', (tasks) => {
   last = last.then(() => work(tasks));
 });
@@ -217,8 +221,15 @@ export class ThreadPool {
         task.given = true;
         task.reject(stopped());
       }
-      endIfGiven(lane);
+      this.#endIfGiven(lane);
     }
+  }
+
+  /** A thread whose item nobody waits for ends: it might never get done with it. */
+  #endIfGiven(lane: Lane): void {
+    if (!lane.tasks[0]?.given) return;
+    void lane.worker.terminate();
+    this.#lost(lane, stopped());
   }
 
   async close(): Promise<void> {
@@ -250,16 +261,21 @@ export class ThreadPool {
 
   #started(): Lane {
     const worker = this.#make();
-    const lane: Lane = { worker, tasks: [], online: false };
+    const lane: Lane = { worker, tasks: [], counts: false };
     this.#lanes.add(lane);
-    worker.on('online', () => {
-      lane.online = true;
+    const count = (): void => {
+      cancel();
+      lane.counts = true;
       beginFirst(lane);
-    });
+    };
+    const cancel = after(loadMs, count);
     worker.on('message', (message?: { readonly [answersKey]?: readonly Answer[] }) => {
       const answers = message?.[answersKey];
-      if (answers) this.#answered(lane, answers);
+      // What comes before any answer tells that the module is there.
+      if (answers?.length === 0) count();
+      else if (answers) this.#answered(lane, answers);
     });
+    worker.on('exit', cancel);
     worker.on('error', (error) => this.#lost(lane, error));
     worker.on('exit', (code) => this.#lost(lane, new Error(`the worker thread ended with code ${code}`)));
     return lane;
@@ -277,7 +293,7 @@ export class ThreadPool {
       else task?.resolve(answer.value);
     }
     if (lane.tasks.length === 0) lane.worker.unref();
-    endIfGiven(lane);
+    this.#endIfGiven(lane);
     this.#next();
   }
 
@@ -330,13 +346,8 @@ function fits(message: readonly Task[], { batch, item }: Task): boolean {
   return isValue(item) || message.every((t) => t.item !== item);
 }
 
-function beginFirst({ online, tasks }: Lane): void {
-  if (online) tasks[0]?.batch.begin();
-}
-
-/** A thread whose item nobody waits for ends: it might never get done with it. */
-function endIfGiven({ worker, tasks }: Lane): void {
-  if (tasks[0]?.given) void worker.terminate();
+function beginFirst({ counts, tasks }: Lane): void {
+  if (counts) tasks[0]?.batch.begin();
 }
 
 const refused = (message: string): NoSuchFunction =>

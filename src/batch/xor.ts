@@ -2,6 +2,7 @@
 
 import { type Maybe, Tensor, type TypedArray } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
+import { freeAll } from './free-all.ts';
 import type { Gate, ItemOp } from './fused.ts';
 import {
   type ArraysCall,
@@ -106,21 +107,37 @@ function repeated(key: TypedArray, like: TypedArray): TypedArray {
 
 const bitsAs = { f32: 'u32', f64: 'u64' } as const;
 
-/** Floats are read as bits before anything is done with them: moving a NaN may change it. */
+/**
+ * Floats are read as bits before anything is done with them: moving a NaN may change it. Views on the way hold the bytes of their items: they
+ * end with the call, not with the next collection.
+ */
 function xorTensor(x: Tensor, key: Tensor, gate: Gate): Tensor {
   const bits = bitsAs[x.dtype as keyof typeof bitsAs];
-  if (!bits) return gate(x.bitwiseXor(cycled(key, x)));
-  return gate(x.bitcast(bits).bitwiseXor(cycled(key.bitcast(bits), x))).bitcast(x.dtype);
+  // Equal shapes are one object. Most keys have the shape of their data, and a view of one costs as much as a short XOR.
+  if (!bits && key.shape === x.shape) return gate(x.bitwiseXor(key));
+  const views: Tensor[] = [];
+  const own = (view: Tensor): Tensor => {
+    views.push(view);
+    return view;
+  };
+  try {
+    if (!bits) return gate(x.bitwiseXor(cycled(key, x, own)));
+    const keyBits = own(key.bitcast(bits));
+    return own(gate(own(own(x.bitcast(bits)).bitwiseXor(cycled(keyBits, x, own))))).bitcast(x.dtype);
+  } finally {
+    freeAll(views);
+  }
 }
 
-function cycled(key: Tensor, x: Tensor): Tensor {
-  // Equal shapes are one object. Most keys have the shape of their data, and a view of one costs as much as a short XOR.
+/** `own` is told of each view that is made. */
+function cycled(key: Tensor, x: Tensor, own: (view: Tensor) => Tensor): Tensor {
   if (key.shape === x.shape) return key;
-  if (key.size === x.size) return key.reshape(x.shape);
-  if (key.size === 1) return key.reshape(x.shape.map(() => 1)).expand(x.shape);
-  const flat = key.flatten();
+  if (key.size === x.size) return own(key.reshape(x.shape));
+  if (key.size === 1) return own(own(key.reshape(x.shape.map(() => 1))).expand(x.shape));
+  const flat = own(key.flatten());
   const times = Math.ceil(x.size / Math.max(1, key.size));
-  return (times > 1 ? flat.tile([times]) : flat).slice([[0, x.size]]).reshape(x.shape);
+  const long = times > 1 ? own(flat.tile([times])) : flat;
+  return own(own(long.slice([[0, x.size]])).reshape(x.shape));
 }
 
 export function checkKeys(where: string, data: readonly Item[], keys: readonly Item[] | Item, cycle: boolean): void {

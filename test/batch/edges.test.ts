@@ -299,6 +299,7 @@ describe('functions', () => {
     await using batch = createBatch(numbers(10), { maxBatchSize: 2, timeoutMs: within(150) });
     const all = await batch.executeParallel<number>({ module, export: 'work' }, { onError: 'collect' });
     expect(all.map((o) => o.ok)).toEqual(numbers(10).map((n) => n % 5 !== 2));
+    for (const n of [2, 7]) expect(all[n]).toMatchObject({ error: { code: 'TIMEOUT', index: n } });
     expect(all.flatMap((o) => (o.ok ? [o.value] : []))).toEqual(
       numbers(10)
         .filter((n) => n % 5 !== 2)
@@ -315,6 +316,19 @@ describe('functions', () => {
     const all = await batch.executeParallel<number>({ module, export: 'work' }, { onError: 'collect' });
     const got = all.map((o) => (o.ok ? o.value : (o.error as { code: string }).code));
     expect(got).toEqual(numbers(stuck + 2).map((n) => (n < stuck ? 'TIMEOUT' : n * n)));
+  }, 120_000);
+
+  it('in worker threads have their whole time, however long importing their module takes', async () => {
+    const module = join(folder, 'heavy.mjs');
+    const ms = within(400);
+    writeFileSync(
+      module,
+      `await new Promise((r) => setTimeout(r, ${ms}));
+       export const work = (n) => (n === 1 ? new Promise(() => {}) : n * n);`,
+    );
+    await using batch = createBatch(numbers(6), { maxBatchSize: 2, timeoutMs: ms / 2 });
+    const all = await batch.executeParallel<number>({ module, export: 'work' }, { onError: 'collect' });
+    expect(all.map((o) => o.ok)).toEqual([true, false, true, true, true, true]);
   }, 120_000);
 
   it('in worker threads that die take nothing with them but the item they worked on', async () => {

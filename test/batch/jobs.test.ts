@@ -8,6 +8,7 @@ import {
   type ChunkInput,
   createBatch,
   handlerOf,
+  localTransport,
   readBlob,
   type Transport,
   type WireOps,
@@ -372,4 +373,23 @@ describe.each(kinds)('jobs on the %s transport', (kind, open) => {
     await ended;
     expect(await transport.jobs()).toEqual([]);
   });
+});
+
+it('the local transport waits for as long as it was told, a month too; what is no time is refused', async () => {
+  const transport = localTransport({ backoffMs: [31 * 24 * 3600 * 1000] });
+  let attempts = 0;
+  const fails: WireOps = {
+    fails: () => {
+      attempts++;
+      throw new Error('not today');
+    },
+  };
+  await transport.worker(handlerOf({ ops: fails }), cpu);
+  const job = await transport.submit({ op: 'fails' }, [{}]);
+  await expect.poll(async () => (await job.status()).retries).toBe(1);
+  await sleep(50);
+  expect(attempts).toBe(1);
+  await transport.close();
+  for (const ms of [Number.NaN, -1, Number.POSITIVE_INFINITY])
+    expect(() => localTransport({ backoffMs: [50, ms] })).toThrow(`backoffMs is ${ms}`);
 });

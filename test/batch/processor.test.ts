@@ -72,6 +72,18 @@ describe('sizes', () => {
     }
   });
 
+  it('are what fits together, where a function says what each item takes', async () => {
+    // Nobody knows how much memory is free: 256 MB count as free, and a fifth of them stays so.
+    const sizes: number[] = [];
+    const mb = [1, 1, 1, 150, 100, 1, 300, 1, 1];
+    await using batch = createBatch(mb, { mbPerItem: (n) => n, maxBatchSize: 4, minBatchSize: 1 });
+    batch.onBatch((e) => sizes.push(e.items));
+    expect(await batch.executeParallel((n) => n)).toEqual(mb);
+    // 153, 101 (with 300 there is no room), 300 by itself, 2.
+    expect(sizes).toEqual([4, 2, 1, 2]);
+    expect(batch.stats()).toMatchObject({ memory: 'assumed', mbPerItem: { mb: 1, source: 'declared' } });
+  });
+
   it('are halved while memory is short, wait while it is critical, and grow again slowly', async () => {
     const clock = new TestClock();
     let level: PressureLevel = 'low';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   type ChunkDescriptor,
   type ChunkHandler,
@@ -308,6 +308,29 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     expect(await job.status()).toMatchObject({ state: 'done', done: 12, duplicates: 1 });
     await expect(transport.submit({ op: 'uneven', stragglers: 0.5 }, [])).rejects.toMatchObject({ code: 'BAD_OPTION' });
     await job.remove();
+  });
+
+  test('a clock that is set an hour forward starts no chunk again before its time', async () => {
+    let runs = 0;
+    const clock = vi.spyOn(Date, 'now');
+    const uneven: WireOps = {
+      late: async ({ params }) => {
+        runs++;
+        if (params === 5) clock.mockReturnValue(performance.timeOrigin + performance.now() + 3_600_000);
+        await new Promise((resolve) => setTimeout(resolve, params === 5 ? 1600 : 10));
+        return { value: params };
+      },
+    };
+    const workers = await Promise.all(numbers(2).map(() => transport.worker(handlerOf({ ops: uneven }), cpu)));
+    try {
+      const job = await transport.submit({ op: 'late', stragglers: 5000 }, params(12));
+      expect(await values(job)).toEqual(numbers(12));
+      expect(runs).toBe(12);
+      await job.remove();
+    } finally {
+      clock.mockRestore();
+      await Promise.all(workers.map((w) => w.close()));
+    }
   });
 
   test('what cannot travel is refused by name: params, values, numbers of chunks at once', async () => {

@@ -79,6 +79,8 @@ export class ChunkRuns {
   readonly #unheard: () => void;
   readonly #jobs: KnownJobs;
   readonly #running = new Set<Run>();
+  /** Of open jobs whose stragglers are started again: when their loads were first seen to run. */
+  readonly #seen = new Map<string, ReadonlyMap<string, number>>();
   /** Of chunks that wait for their next attempt. */
   readonly #wakes = new Set<ReturnType<typeof timer>>();
   readonly #stats = { done: 0, failed: 0, duplicates: 0 };
@@ -110,6 +112,7 @@ export class ChunkRuns {
   /** What is known of open jobs now. */
   learn(open: ReadonlyMap<string, KnownJob>): void {
     this.#jobs.learn(open);
+    for (const id of this.#seen.keys()) if (!open.has(id)) this.#seen.delete(id);
   }
 
   /** Ends what runs of a job. */
@@ -305,16 +308,26 @@ export class ChunkRuns {
     }
   }
 
+  /** When each load that runs was first seen to run, by this machine: the clocks of others may say anything. */
+  #watched(id: string, active: readonly BullJob[]): (job: BullJob) => number {
+    const before = this.#seen.get(id);
+    const now = performance.now();
+    const seen = new Map(active.map((job) => [attemptOf(job), before?.get(attemptOf(job)) ?? now]));
+    this.#seen.set(id, seen);
+    return (job) => seen.get(attemptOf(job))!;
+  }
+
   /** Starts a chunk that another worker takes too long for, if nothing waits and this worker has nothing to do. */
   async startAgain({ id, needs, stragglers, cancelled }: KnownJob): Promise<void> {
-    if (stragglers === null || cancelled || this.#running.size > 0) return;
+    if (stragglers === null || cancelled) return;
     const { redis, keys } = this.#queue;
     const bull = this.#queue.bull(needs);
+    const active = (await bull.getActive(0, 99)).filter((job) => (job?.data as Load | undefined)?.jobId === id);
+    const since = this.#watched(id, active);
+    if (this.#running.size > 0) return;
     const most = straggleMs((await redis.lrange(keys.times(id), 0, -1)).map(Number), stragglers);
     if (most === null || (await bull.getWaitingCount()) > 0) return;
-    const late = (await bull.getActive(0, 99)).find(
-      ({ data, processedOn }) => (data as Load).jobId === id && Date.now() - (processedOn ?? Infinity) > most,
-    );
+    const late = active.find((job) => performance.now() - since(job) > most);
     if (!late) return;
     // Jobs that ask for it have no parcels.
     const [chunk] = chunksOf(late.data as Load);
@@ -326,6 +339,9 @@ export class ChunkRuns {
     });
   }
 }
+
+/** One attempt at a load. */
+const attemptOf = ({ id, attemptsStarted }: BullJob): string => `${id} ${attemptsStarted}`;
 
 /** A dead letter was written. */
 const isFinal = (error: unknown): boolean => error instanceof Error && error.name === 'UnrecoverableError';
