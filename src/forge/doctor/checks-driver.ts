@@ -270,33 +270,33 @@ async function versionTrouble(context: Context, gpus: readonly Gpu[]): Promise<r
     return found;
   }
   const first = await firstBranch(context, ccs);
-  const add = (code: string, status: 'error' | 'warning', summary: string, by: Fix, evidence: readonly string[] = []) =>
-    found.push(finding(code, 'driver', status, summary, { evidence, fix: by }));
   if (branch < first) {
     const summary = `driver ${version} is older than this GPU, which needs ${first} or newer`;
     const what = `Install branch ${LONG_TERM} or ${PRODUCTION}`;
-    add('DRV-TOO-OLD', 'error', summary, anotherDriver(context, { what, module: blackwell ? 'open' : null }));
+    const newer = anotherDriver(context, { what, module: blackwell ? 'open' : null });
+    found.push(finding('DRV-TOO-OLD', 'driver', 'error', summary, { fix: newer }));
   }
   const ended = lastBranch(ccs);
   if (ended && branch > ended.branch + 9) {
     const back = { what: `Go back to branch ${ended.branch}`, remark: `the last for ${ended.architecture}` };
     const summary = `driver ${version} no longer knows ${ended.architecture} cards`;
-    add('DRV-LEGACY', 'error', summary, anotherDriver(context, back));
+    found.push(finding('DRV-LEGACY', 'driver', 'error', summary, { fix: anotherDriver(context, back) }));
   } else if (legacy && branch > LONG_TERM) {
     const back = { what: `Go back to branch ${LONG_TERM}`, remark: 'which is supported to June 2028' };
     const summary = `driver ${version} no longer knows Maxwell, Pascal and Volta cards`;
-    add('DRV-LEGACY', 'error', summary, anotherDriver(context, back));
+    found.push(finding('DRV-LEGACY', 'driver', 'error', summary, { fix: anotherDriver(context, back) }));
   }
   if (legacy && !ended && flavour === 'open') {
     const summary =
       'the open kernel module is loaded, which drives Turing and newer cards only; Maxwell, Pascal and Volta need the proprietary one';
     const what = `Install the proprietary variant of branch ${LONG_TERM}`;
-    add('DRV-MODULE', 'error', summary, anotherDriver(context, { what }));
+    found.push(finding('DRV-MODULE', 'driver', 'error', summary, { fix: anotherDriver(context, { what }) }));
   }
   if (blackwell && flavour === 'proprietary') {
     const commands = installing('openModule', machine.host, String(branch));
     const variant = anotherDriver(context, { what: 'Install the open variant of the same driver', commands });
-    add('DRV-MODULE', 'error', 'Blackwell cards need the open kernel module; the proprietary one is loaded', variant);
+    const summary = 'Blackwell cards need the open kernel module; the proprietary one is loaded';
+    found.push(finding('DRV-MODULE', 'driver', 'error', summary, { fix: variant }));
   }
   if (SHORT_LIVED.includes(branch)) {
     found.push(
@@ -311,7 +311,12 @@ async function versionTrouble(context: Context, gpus: readonly Gpu[]): Promise<r
     const newer = ended
       ? fix(`R${ended.branch} is the last for ${ended.architecture} cards: keep it, and expect old frameworks only.`)
       : anotherDriver(context, { what: `Install branch ${LONG_TERM}` });
-    add('DRV-BRANCH', 'warning', `branch ${branch} is no longer maintained`, newer, [`kernel module ${version}`]);
+    found.push(
+      finding('DRV-BRANCH', 'driver', 'warning', `branch ${branch} is no longer maintained`, {
+        evidence: [`kernel module ${version}`],
+        fix: newer,
+      }),
+    );
   }
   return found;
 }
