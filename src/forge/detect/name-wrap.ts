@@ -7,8 +7,17 @@ const LABEL = /^\s*(?![^:]*\b(?:nvidia|amd|radeon|intel|advanced)\b)[a-z][^:,()]
 const ANGLE = /^ANGLE \([^,]+, (?:ANGLE Metal Renderer: )?(.+?)(?: Direct3D\d.*)?, [^,]*\)$/i;
 const VULKAN = /^Vulkan [\d.]+ \((.+)\)$/i;
 
-/** What follows a name: the UUID of `nvidia-smi -L`, clocks and kinds of fetch tools, words of OpenGL. */
+/** Lines of logs that tell one card among other facts: Ollama, TensorFlow, llama.cpp, sycl-ls. */
+const LINES = [
+  /\bname=(["'])(?<name>.+?)\1/,
+  /^device: \d+, name: (?<name>[^,]+), /i,
+  /^device \d+: (?<name>[^,]+), (?:compute capability|gfx)/i,
+  /^\[[\w:]+\](?:\[[\w:]+\])? [^,]+, (?<name>.+)$/,
+];
+
+/** What follows a name: the UUID of `nvidia-smi -L`, clocks and kinds of fetch tools, words of OpenGL, sizes of clouds. */
 const BEHIND = [
+  /(?<=\d\w*)-(?:x?small|medium|x?large)$/i,
   /\s*\(UUID: [^)]*\)$/i,
   /\s*\[(?:Discrete|Integrated)\]$/i,
   /\s*(?:\(\d+\) )?@ [\d.]+ GHz$/i,
@@ -17,8 +26,9 @@ const BEHIND = [
   / OpenGL Engine$/i,
 ];
 
-/** "8x H100", "H100 x8" and "H100 (8x)", but not "Tegra X2"; `gpu_8x_h100` is a name of that kind too. */
-const COUNT = /^(?:gpu_)?(\d{1,2})[ _]?[xX×][ _]?(?=[a-zA-Z]|\d{3,4}\b)(.+)$|^(.+?) (?:[x×] ?|\()(\d{1,2})(?:x\))?$/;
+/** "8x H100", "H100 x8", "l40sx4" and "H100 (8x)", but not "Tegra X2"; `gpu_8x_h100` is a name of that kind too. */
+const COUNT =
+  /^(?:gpu_)?(\d{1,2})[ _]?[xX×][ _]?(?=[a-zA-Z]|\d{3,4}\b)(.+)$|^(.+? |[a-z]+\d{1,4}[a-z]*(?=x))(?:[x×] ?|\()(\d{1,2})(?:x\))?$/;
 
 /** The name alone. */
 export function unwrapped(text: string): string {
@@ -32,15 +42,37 @@ export function unwrapped(text: string): string {
     .replace(/^(?:an?|my|the|one|single) (?=\S)/i, '');
 }
 
+/** "gpu-h100x8-640gb": what clouds call several cards and the size of all. */
+const POOL = /^gpu-([a-z\d]+)x(\d{1,2})-(\d+)gb$/i;
+
+/** What titles in shops go on with behind a comma: sizes, buses, sockets, the seller's number. */
+const SPECIFICATION =
+  /^ ?(?:\d{1,3} ?gi?b\b|pci[ -]?e|gddr|hdmi|display ?port|dp |\d+-bit|(?!rtx|gtx|rx|mi)[a-z]{2,4}-[a-z\d]{6,}(?:-[a-z\d]+)*$)/i;
+
 /** The names in "RTX 4090, RTX 3060" and in "8x H100", one for each card. A comma within brackets, before "Inc." and in "nvidia,tegra234" parts none. */
 export function namesIn(text: string): readonly string[] {
-  return apart(text)
+  const told = LINES.map((line) => line.exec(text)?.groups?.name).find((name) => name !== undefined);
+  if (told !== undefined) return [told];
+  const [, card, count, size] = POOL.exec(text) ?? [];
+  if (card !== undefined)
+    return Array.from({ length: Number(count) }, () => `${card} ${Number(size) / Number(count)}GB`);
+  return titles(apart(text))
     .map((part) => part.trim())
     .filter((part) => part !== '')
     .flatMap((part) => {
       const [, before, name, same, after] = COUNT.exec(part.replace(/^dual (?=\S)/i, '2x ')) ?? [];
-      return Array.from({ length: Number(before ?? after ?? 1) }, () => name ?? same ?? part);
+      return Array.from({ length: Number(before ?? after ?? 1) }, () => (name ?? same ?? part).trim());
     });
+}
+
+/** What specifies a card belongs to the name before it; a second card that reads like that makes the name one of two, and refused. */
+function titles(parts: readonly string[]): readonly string[] {
+  const names: string[] = [];
+  for (const part of parts) {
+    if (names.length > 0 && SPECIFICATION.test(part)) names[names.length - 1] += ` ${part.trim()}`;
+    else names.push(part);
+  }
+  return names;
 }
 
 /** At the commas that part names. */
