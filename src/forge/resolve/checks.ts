@@ -237,7 +237,11 @@ function libc(wheel: Wheel, target: Target): Passed | Failed {
     return nothing;
   return compareVersions(target.glibc, wheel.glibc) >= 0
     ? nothing
-    : failed(`the wheels need glibc ${wheel.glibc}; here it is ${target.glibc}`, wheel.source);
+    : failed(
+        `the wheels need glibc ${wheel.glibc}; here it is ${target.glibc}`,
+        wheel.source,
+        `newer releases need glibc ${wheel.glibc}; here it is ${target.glibc}`,
+      );
 }
 
 function macos(wheel: Wheel, target: Target): Passed | Failed {

@@ -277,6 +277,20 @@ describe('the proof', () => {
     );
   });
 
+  it('says a reason once, and never that the chosen variant lacks what it has', () => {
+    const gfx942 = machine({ gpus: [amd('MI300X', 'gfx942', 192)] });
+    expect(ask(gfx942, { python: '3.9' }).summary).toMatch(
+      /rocm6\.4, because newer releases need Python 3\.10 at least$/,
+    );
+    expect(ask(one('5.2', '580'), { framework: 'tensorflow' }).summary).toMatch(/sm_52 is not in newer releases$/);
+    expect(ask(one('9.0', '535.183.01'), { framework: 'tensorflow' }).summary).toMatch(
+      /because newer releases have only PTX of CUDA 12\.3 for sm_90, which needs a newer driver$/,
+    );
+    expect(ask(one('7.5', '450.80.02', { host: { glibc: known('2.17', 'file') } })).summary).toMatch(
+      /would need driver 580 or newer; newer releases need glibc 2\.28; here it is 2\.17$/,
+    );
+  });
+
   it.each(Object.keys(machines))('of %s names a source for every step, and each step once', (name) => {
     const result = ask(machines[name]!);
     expect(result.status).toBe('ok');
