@@ -1,6 +1,6 @@
 // What follows the files: containers that check what they install, installing, locking, wheels, verify, profiles, data.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -217,6 +217,10 @@ describe('gpuforge verify', () => {
 
   it('says what to do without a check or a Python', async () => {
     expect((await verify()).err).toMatch(/no verify\.py/);
+    expect((await verify({ env: join(folder, 'nowhere') })).err).toMatch(/there is no folder .*nowhere/);
+    mkdirSync(join(folder, 'verify.py'));
+    expect((await verify()).err).toMatch(/no verify\.py that can be read/);
+    rmSync(join(folder, 'verify.py'), { recursive: true });
     script('');
     expect((await verify({ python: '/no/such/python' })).err).toMatch(/cannot be run/);
   });

@@ -117,6 +117,7 @@ describe('gpuforge env', () => {
     ['an unknown framework', { framework: 'pytoch' }, /unknown framework "pytoch"[\s\S]*Did you mean pytorch/],
     ['an unknown format', { format: 'uv,exe' }, /unknown format "exe"/],
     ['no Python version', { python: 'three' }, /is no Python version/],
+    ['a free-threaded Python', { python: '3.13t' }, /"3\.13t" is a free-threaded Python/],
     ['a Python of before 3', { python: '2.7' }, /no framework is built for Python 2\.7 any more/],
     ['a data file that is not there', { data: '/nonexistent.json' }, /cannot read/],
   ] as const)('%s is an error with status 2, and nothing is written', async (_what, flags, message) => {

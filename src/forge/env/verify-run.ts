@@ -24,11 +24,15 @@ export function runVerify(ports: Ports, flags: VerifyFlags, output: Output, cwd 
   return guarded(VERIFY_SCHEMA, flags.json ?? false, output, async () => {
     const folder = flags.env ?? cwd;
     const script = join(folder, 'verify.py');
-    if (!ports.files.exists(script)) {
+    // What stands there instead, a pipe or a folder, would keep Python waiting.
+    if (ports.files.read(script) === undefined) {
+      const known = ports.files.exists(folder);
       throw new ArgumentError({
         code: 'FORGE_NO_VERIFY',
-        message: `there is no verify.py in ${folder}`,
-        fix: 'Write one with: gpuforge env NAME --format uv,verify; or name the folder with --env.',
+        message: known ? `there is no verify.py that can be read in ${folder}` : `there is no folder ${folder}`,
+        fix: known
+          ? 'Write one with: gpuforge env NAME --format uv,verify; or name the folder with --env.'
+          : 'Name the folder of an environment with --env.',
         where: 'forge.verify',
       });
     }

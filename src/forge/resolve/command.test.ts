@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { capture } from '../config/testing.ts';
 import { nodePorts } from '../ports-node.ts';
-import { type ResolveFlags, runResolve } from './command.ts';
+import { frameworkOf, type ResolveFlags, runResolve } from './command.ts';
 import { overrideOf } from './machine-for.ts';
 
 let folder = '';
@@ -51,7 +51,11 @@ describe('a machine that is not this one', () => {
       overrideOf({ gpu: ['Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XTX],RTX 4090'] }).gpus,
     ).toHaveLength(2);
     for (const empty of ['', ' ', ',,']) expect(() => overrideOf({ gpu: [empty] }), empty).toThrow(/names no GPU/);
+    expect(() => overrideOf({ forInstance: 'g5.xlarge', for: ['RTX 4090'] })).toThrow(/has its own GPU \(A10G\)/);
     expect(overrideOf({ for: ['GB10'] })).toMatchObject({ arch: 'arm64' });
+    // Pasted from a page, with what cannot be seen.
+    expect(overrideOf({ os: ' linux\u200b', arch: '\ufeffx64' })).toEqual({ platform: 'linux', arch: 'x64' });
+    expect(frameworkOf('Torch\u200b ')).toBe('pytorch');
     expect(overrideOf({ os: 'win32', arch: 'AMD64' })).toEqual({ platform: 'windows', arch: 'x64' });
     expect(overrideOf({})).toEqual({});
   });
