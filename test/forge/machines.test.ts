@@ -407,6 +407,19 @@ describe('machines that people have', () => {
     expect(none.status === 'none' && none.waysOut.some(({ text }) => text.includes('JetPack'))).toBe(true);
   });
 
+  it('with a board are told of its JetPack, not of branches and minor versions of desktop drivers', () => {
+    const { on } = read('Jetson AGX Orin | 540.4.0 | linux-arm64 | torch | ');
+    const orin = resolve(tables, { machine: on, framework: 'pytorch' });
+    expect(orin.warnings.join('\n')).not.toContain('minor-version');
+    expect(orin.proof.map(({ fact }) => fact)).toContain('jp6-cu126 is built for the driver of L4T 36');
+    const unknown = resolve(tables, {
+      machine: { ...on, drivers: { ...on.drivers, nvidia: null } },
+      framework: 'pytorch',
+    });
+    expect(unknown.summary).toMatch(/^NVIDIA Jetson AGX Orin → torch 2\.8\.0 jp6-cu126/);
+    expect(unknown.proof.map(({ fact }) => fact).join('\n')).not.toContain('580');
+  });
+
   it('are judged by --check for builds of years ago', () => {
     const { on } = read('RTX 3090 | 580.95.05 | linux | torch | ');
     for (const version of ['2.5.1', '2.3', '2.1.2', '2.0.1', '1.13']) {

@@ -27,7 +27,7 @@ export function proofOf(
       steps.push({ check: 'machine', fact: line, source: origin && 'source' in origin ? origin.source : 'detection' });
     }
   }
-  if (target.driver !== undefined) {
+  if (target.driver !== undefined && !hasUnknownJetPack(target)) {
     const driver = request.machine.drivers.nvidia?.version;
     steps.push({
       check: 'machine',
@@ -59,11 +59,15 @@ export function pythonStep(tables: Tables, wheel: Wheel, asked: string | undefin
   };
 }
 
+/** A board's driver comes with its JetPack: the branch that was assumed for it says nothing. */
+const hasUnknownJetPack = ({ driverAssumed, gpus }: Target): boolean => driverAssumed && gpus.every((gpu) => gpu.tegra);
+
 /** "driver 570 → CUDA 12.8 → cu126, because cu130 needs driver 580 …": why nothing newer was taken. */
 export function summarise(target: Target, candidate: Candidate, rejected: readonly Rejection[]): string {
   const { wheel } = candidate;
   const chain: string[] = [];
-  if (target.driver !== undefined) chain.push(`driver ${target.driver}`, `CUDA ${target.driverCuda ?? 'unknown'}`);
+  if (target.driver !== undefined && !hasUnknownJetPack(target))
+    chain.push(`driver ${target.driver}`, `CUDA ${target.driverCuda ?? 'unknown'}`);
   else
     chain.push(
       target.gpus
