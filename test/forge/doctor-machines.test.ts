@@ -128,6 +128,18 @@ async function said(line: string): Promise<string> {
     .join('\n');
 }
 
+describe('a machine that is described by variables', () => {
+  it.each(['RX 7900 XTX', 'RTX 4090', 'Arc B580'])('is not taken for this one: %s', async (name) => {
+    const context = contextOf(`${name} | - | linux, ubuntu`);
+    const gpus = context.machine.gpus.map((gpu) => ({ ...gpu, id: 'override:0' }));
+    const ports = { ...context.ports, env: { ...context.ports.env, GPUFORGE_GPU: name } };
+    const on = { ...context, ports, machine: { ...context.machine, gpus, overrides: [`GPU: ${name}`] } };
+    const [, shown] = checkGpus(on);
+    expect(shown).toMatchObject({ code: 'GPU-GIVEN', status: 'warning', fix: { commands: ['unset GPUFORGE_GPU'] } });
+    expect((await checkDrivers(on)).map(({ code }) => code)).toEqual(['DRV-NONE']);
+  });
+});
+
 describe('ailing machines', () => {
   it('are at least 61', () => expect(rows.length).toBeGreaterThanOrEqual(61));
 

@@ -1,6 +1,6 @@
 // Area driver: version, branch, module flavour, mismatch, Secure Boot, and which branch to install where none is.
 
-import { type ComputeCapability, compareCc, factValue, formatCc, type Gpu, type Machine } from '../machine.ts';
+import { type ComputeCapability, compareCc, factValue, formatCc, type Gpu, isGiven, type Machine } from '../machine.ts';
 import { describeGpu, nameOf } from './checks-gpu.ts';
 import { installing, rebuilding, signingKey } from './packages.ts';
 import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
@@ -18,6 +18,8 @@ const SHORT_LIVED: readonly number[] = [590, 610, 615];
 
 export async function checkDrivers(context: Context): Promise<readonly Finding[]> {
   const { nvidia, amd, intel } = context.machine.drivers;
+  if (isGiven(context.machine) && (nvidia === null || !nvidia.loaded))
+    return [finding('DRV-NONE', 'driver', 'skipped', 'not checked: the GPU was given, not detected')];
   const found = [
     ...(nvidia ? await checkNvidia(context) : []),
     ...(amd ? checkAmd(context) : []),

@@ -19,11 +19,28 @@ export function describeGpu(gpu: Gpu): string {
   return `${nameOf(gpu)} (${parts.join(', ')})`;
 }
 
-export function checkGpus({ machine, ports }: Context): readonly Finding[] {
+/** Variables that describe another machine than this one. */
+function given({ machine, ports }: Context): readonly Finding[] {
+  if (machine.overrides.length === 0) return [];
+  const names = Object.keys(ports.env).filter((name) => /^GPUFORGE_(?:GPU|DRIVER|OS|ARCH)$/.test(name));
+  const summary = `variables take the place of detection (${machine.overrides.join(', ')}): this machine was not looked at`;
+  return [
+    finding('GPU-GIVEN', 'gpu', 'warning', summary, {
+      evidence: names.map((name) => `${name}=${ports.env[name]}`),
+      fix: fix('Unset them to examine this machine.', ...names.map((name) => `unset ${name}`)),
+    }),
+  ];
+}
+
+export function checkGpus(context: Context): readonly Finding[] {
+  const { machine, ports } = context;
   const gpus = machine.gpus.filter((gpu) => gpu.vendor !== 'other');
   if (gpus.length === 0) {
     const adapters = machine.gpus.map((gpu) => `${nameOf(gpu)} shows pictures only`);
-    return [finding('GPU-NONE', 'gpu', 'info', 'no GPU: work runs on the processor', { evidence: adapters })];
+    return [
+      ...given(context),
+      finding('GPU-NONE', 'gpu', 'info', 'no GPU: work runs on the processor', { evidence: adapters }),
+    ];
   }
   const found: Finding[] = [
     finding('GPU-FOUND', 'gpu', 'ok', gpus.map(describeGpu).join('; '), { evidence: gpus.map(evidenceOf) }),
@@ -84,7 +101,7 @@ export function checkGpus({ machine, ports }: Context): readonly Finding[] {
         );
     }
   }
-  found.push(...mixed(gpus), ...hidden(machine, ports.env));
+  found.push(...given(context), ...mixed(gpus), ...hidden(machine, ports.env));
   return found;
 }
 

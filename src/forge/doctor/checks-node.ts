@@ -1,7 +1,7 @@
 // Areas node and vulkan: what GPUForge itself needs to reach the GPU from Node.
 
 import { libraryFolders } from '../detect/host.ts';
-import { compareVersions, factValue, type Machine } from '../machine.ts';
+import { compareVersions, factValue, isGiven, type Machine } from '../machine.ts';
 import { installing } from './packages.ts';
 import { findPackage } from './programs.ts';
 import { type Context, type Finding, finding, fix } from './types.ts';
@@ -41,7 +41,7 @@ export function checkNode({ ports, world, machine }: Context): readonly Finding[
       }),
     );
   }
-  if (nvidia && machine.drivers.nvidia?.loaded && machine.host.platform === 'linux' && !libcuda) {
+  if (nvidia && !isGiven(machine) && machine.drivers.nvidia?.loaded && machine.host.platform === 'linux' && !libcuda) {
     found.push(
       finding('NODE-LIBCUDA', 'node', 'error', 'libcuda.so.1 was not found: CUDA cannot be opened', {
         evidence: libraryFolders(ports).map((folder) => `not in ${folder}`),

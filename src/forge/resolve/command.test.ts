@@ -137,7 +137,7 @@ describe('gpuforge resolve', () => {
     const { status, out } = await run({ for: ['RTX 5090'], driver: '550', os: 'linux', arch: 'x64' });
     expect(status).toBe(1);
     expect(out).toMatch(
-      /No build fits[\s\S]*too old for NVIDIA GeForce RTX 5090 itself[\s\S]*Ways out\n {2}- update the driver to R570/,
+      /No build fits[\s\S]*too old for NVIDIA GeForce RTX 5090 itself[\s\S]*Ways out\n {2}- update the driver to R580/,
     );
   });
 
