@@ -3,15 +3,20 @@
 /** "Chipset Model: Apple M2", "GPU[0] : Card series: …". A label of one vendor stays: the vendor tells what the name means. */
 const LABEL = /^\s*(?![^:]*\b(?:nvidia|amd|radeon|intel|advanced)\b)[a-z][^:,()]{0,40}:\s+(?=\S)/i;
 
+/** The columns of clinfo: a label, then spaces. */
+const COLUMN = /^\s*[a-z][a-z ]{3,30}?\s{3,}(?=\S)/i;
+
 /** "ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 (0x00002503) Direct3D11 vs_5_0 ps_5_0, D3D11)" of browsers; Vulkan has the name in brackets. */
 const ANGLE = /^ANGLE \([^,]+, (?:ANGLE Metal Renderer: )?(.+?)(?: Direct3D\d.*)?, [^,]*\)$/i;
 const VULKAN = /^Vulkan [\d.]+ \((.+)\)$/i;
 
-/** Lines of logs that tell one card among other facts: Ollama, TensorFlow, llama.cpp, sycl-ls. */
+/** Lines of logs that tell one card among other facts: Ollama, TensorFlow, llama.cpp, PyTorch, sycl-ls. */
 const LINES = [
   /\bname=(["'])(?<name>.+?)\1/,
-  /^device: \d+, name: (?<name>[^,]+), /i,
-  /^device \d+: (?<name>[^,]+), (?:compute capability|gfx)/i,
+  /^\s*device: \d+, name: (?<name>[^,]+), /i,
+  /^\s*device \d+: (?<name>[^,]+), (?:compute capability|gfx)/i,
+  /^\s*found gpu\d+ (?<name>.+?) which is of cuda capability/i,
+  /^(?<name>.+?) with cuda capability sm_\d+ is not compatible/i,
   /^\[[\w:]+\](?:\[[\w:]+\])? [^,]+, (?<name>.+)$/,
 ];
 
@@ -34,7 +39,7 @@ const COUNT =
 export function unwrapped(text: string): string {
   let name = text.trim();
   for (let labels = 0; labels < 3 && LABEL.test(name); labels++) name = name.replace(LABEL, '');
-  name = name.replace(ANGLE, '$1').replace(VULKAN, '$1');
+  name = name.replace(COLUMN, '').replace(ANGLE, '$1').replace(VULKAN, '$1');
   for (const form of BEHIND) name = name.replace(form, '');
   return name
     .replace(/^(["'])(.*)\1$/, '$2')

@@ -1,6 +1,15 @@
 // Area driver: version, branch, module flavour, mismatch, Secure Boot, and which branch to install where none is.
 
-import { type ComputeCapability, compareCc, factValue, formatCc, type Gpu, isGiven, type Machine } from '../machine.ts';
+import {
+  type ComputeCapability,
+  compareCc,
+  compareVersions,
+  factValue,
+  formatCc,
+  type Gpu,
+  isGiven,
+  type Machine,
+} from '../machine.ts';
 import { describeGpu, nameOf } from './checks-gpu.ts';
 import { installing, rebuilding, signingKey } from './packages.ts';
 import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
@@ -246,7 +255,9 @@ async function firstBranch({ options }: Context, ccs: readonly ComputeCapability
   const { tables } = options.tables ?? loadTables();
   const branches = ccs.flatMap((cc) => {
     const row = tables.compute.capabilities.find((one) => one.cc === formatCc(cc) && !one.tegra);
-    return row ? (firstBranchFor(tables, row.firstCuda)?.branch ?? []) : [];
+    // Of what came before the oldest branch of the table, that branch would be a guess.
+    const isListed = row && tables.cuda.branches.some(({ cuda }) => compareVersions(cuda, row.firstCuda) <= 0);
+    return isListed ? (firstBranchFor(tables, row.firstCuda)?.branch ?? []) : [];
   });
   return Math.max(0, ...branches);
 }
@@ -274,7 +285,7 @@ async function versionTrouble(context: Context, gpus: readonly Gpu[]): Promise<r
   const first = await firstBranch(context, ccs);
   if (branch < first) {
     const summary = `driver ${version} is older than this GPU, which needs ${first} or newer`;
-    const what = `Install branch ${LONG_TERM} or ${PRODUCTION}`;
+    const what = `Install branch ${LONG_TERM}${legacy ? '' : ` or ${PRODUCTION}`}`;
     const newer = anotherDriver(context, { what, module: blackwell ? 'open' : null });
     found.push(finding('DRV-TOO-OLD', 'driver', 'error', summary, { fix: newer }));
   }

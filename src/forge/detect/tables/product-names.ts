@@ -235,7 +235,7 @@ export const amdNames: readonly AmdName[] = [
     'gfx1151',
     null,
   ],
-  ['Steam Deck|Steam Deck OLED|Van Gogh', 'gfx1033', null],
+  ['Steam Deck|Steam Deck LCD|Steam Deck OLED|Van Gogh', 'gfx1033', null],
   ['BC-250', 'gfx1013', 16],
 ];
 
