@@ -187,6 +187,21 @@ describe('gpuforge env', () => {
     expect(output.err).toMatch(/last reviewed on 2026-11-15, 12 months ago/);
   });
 
+  it('names the mirror of PyPI in every file from which something is installed', async () => {
+    const path = join(folder, 'config.json');
+    writeFileSync(path, JSON.stringify({ mirrors: { pypi: 'https://mirror.example/simple' } }));
+    // AMD's builds are not on conda-forge, so its file has packages for pip too.
+    const formats = 'uv,requirements,conda,pixi,docker,apptainer,cloud-init,verify';
+    const flags = { profile: 'nlp', format: formats };
+    const output = capture();
+    const on = { machine: machines.rx9070xt!, cwd: folder };
+    expect(await runEnv(ports({ GPUFORGE_CONFIG: path }), 'demo', flags, output, on)).toBe(0);
+    const files = readdirSync(join(folder, 'demo')).filter((name) => name !== 'verify.py');
+    expect(files.length).toBe(7);
+    for (const name of files)
+      expect(readFileSync(join(folder, 'demo', name), 'utf8'), name).toContain('https://mirror.example/simple');
+  });
+
   it('warns about a broken configuration and goes on', async () => {
     const path = join(folder, 'config.json');
     writeFileSync(path, '{ "env": ');

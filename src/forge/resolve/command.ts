@@ -9,7 +9,7 @@ import { tablesInUse } from '../data/in-use.ts';
 import { nearest } from '../data/schema.ts';
 import type { Framework, Tables } from '../data/schemas.ts';
 import { type LoadedTables, staleness } from '../data/tables.ts';
-import { type Mirrors, mirrored } from '../env/mirrors.ts';
+import { type Mirrors, mirrored, mirrorsOf } from '../env/mirrors.ts';
 import type { Ports } from '../ports.ts';
 import { type Output, type Style, styleFor } from '../style.ts';
 import { asWord, plainLine } from '../text/plain.ts';
@@ -96,16 +96,6 @@ function compared(tables: Tables, request: ResolveRequest, flags: ResolveFlags, 
   const result = compare(tables, asked(first), asked(second));
   output.write(flags.json ? `${JSON.stringify(result, null, 2)}\n` : renderComparison(result, style));
   return result.sides.every(({ runs }) => runs) ? EXIT.done : EXIT.no;
-}
-
-/** The mirrors of the configuration, for the addresses that are printed and written. */
-export function mirrorsOf(config: Config): Mirrors {
-  return Object.fromEntries(
-    ['pypi', 'pytorch', 'amd'].flatMap((key) => {
-      const url = settingOf<string | null>(config, `mirrors.${key}`);
-      return url === null ? [] : [[key, url]];
-    }),
-  );
 }
 
 function withMirrors(result: Resolution, mirrors: Mirrors): Resolution {
