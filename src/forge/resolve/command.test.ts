@@ -207,6 +207,21 @@ describe('builds side by side, instances and mirrors', () => {
     expect(out).toMatch(/part at the check kernels/);
     expect(JSON.parse((await go({ compare: ['cu126', 'cu130'], json: true })).out).differsAt).toBe('kernels');
     expect((await go({ compare: ['cu126'] })).status).toBe(2);
+    expect((await go({ compare: ['9.9', 'cu126'] })).out).toMatch(
+      /part before any check:\n {2}9\.9: no build of pytorch 9\.9 is known: the tables hold 1\.13\.1 to/,
+    );
+    expect((await go({ compare: ['torch==2.13.0+cu130', 'torch==2.14.1+cu130'] })).out).toMatch(
+      /neither runs here:\n.*2\.13\.0.*holds no kernels.*\n.*2\.14\.1.*holds no kernels/,
+    );
+    const newer = { for: ['RTX 5090'], driver: '580' };
+    const both = await go({ ...newer, compare: ['torch==2.14.1+cu132', 'torch==2.14.1+cu130'] });
+    expect(both.out).toMatch(/both run; they differ at the check driver:\n.*minor-version compatibility/);
+    expect((await go({ ...newer, compare: ['cu130', 'cu130'] })).out).toContain('no check tells them apart');
+  });
+
+  it('rejects no build for a system that another row of it serves', async () => {
+    const { out } = await go({ for: ['RTX 4090'], driver: '580', verbose: true });
+    expect(out).not.toMatch(/cu13\d has no wheel for linux x64/);
   });
 
   it('knows the GPUs of cloud instances', async () => {

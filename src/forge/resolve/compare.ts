@@ -85,11 +85,11 @@ export function renderComparison({ sides, differsAt }: Comparison, style: Style)
   const failing = sides.filter(({ runs }) => !runs);
   if (failing.length === 2) lines.push('', 'neither runs here:');
   else if (differsAt === null) return `${lines.join('\n')}\n\nno check tells them apart\n`;
-  else
-    lines.push(
-      '',
-      `${failing.length === 0 ? 'both run; they differ' : 'they part'} at the check ${style.bold(differsAt)}:`,
-    );
+  else if (failing.some(({ failedAt }) => failedAt === null)) lines.push('', 'they part before any check:');
+  else {
+    const how = failing.length === 0 ? 'both run; they differ' : 'they part';
+    lines.push('', `${how} at the check ${style.bold(differsAt)}:`);
+  }
   for (const side of sides) {
     const passed = differsAt === null ? undefined : side.checks[differsAt];
     lines.push(`  ${side.build ?? side.asked}: ${side.reason ?? passed ?? 'passed'}`);
