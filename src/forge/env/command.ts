@@ -138,7 +138,7 @@ async function follow(
   if (flags.lock && (await lock(folder, wanted, options.tools, output)) !== 0) return EXIT.no;
   if (flags.wheelhouse !== undefined) {
     const target = resolvePath(options.cwd ?? process.cwd(), flags.wheelhouse);
-    if ((await wheelhouse(folder, target, options.tools, output)) !== 0) return EXIT.no;
+    if ((await wheelhouse(plan, folder, target, wanted, options.tools, output)) !== 0) return EXIT.no;
   }
   if (!flags.install) return EXIT.done;
   return install(plan, folder, wanted, options.tools, output, {
