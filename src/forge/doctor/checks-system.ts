@@ -3,6 +3,7 @@
 import { describeCache } from '../detect/cache.ts';
 import type { Mirrors } from '../env/mirrors.ts';
 import { formatBytes } from '../style.ts';
+import { checkConda } from './conda.ts';
 import { findProgram } from './programs.ts';
 import { type Context, type DeviceVerdict, type Finding, finding, fix } from './types.ts';
 
@@ -13,7 +14,8 @@ const STALE_MONTHS = 6;
 const installers = ['uv', 'pixi', 'conda', 'mamba', 'micromamba', 'pip', 'pip3'];
 const engines = ['docker', 'podman'];
 
-export function checkTools({ ports }: Context): readonly Finding[] {
+export async function checkTools(context: Context): Promise<readonly Finding[]> {
+  const { ports } = context;
   const present = [...installers, ...engines].flatMap((name) => {
     const path = findProgram(ports, name);
     return path === undefined ? [] : [{ name, path }];
@@ -27,7 +29,8 @@ export function checkTools({ ports }: Context): readonly Finding[] {
       }),
     ];
   }
-  return [finding('TOOLS-FOUND', 'tools', 'ok', present.map(({ name }) => name).join(', '), { evidence })];
+  const names = present.map(({ name }) => name).join(', ');
+  return [finding('TOOLS-FOUND', 'tools', 'ok', names, { evidence }), ...(await checkConda(context))];
 }
 
 /** A CUDA environment of a framework takes 5 to 8 GB. */
