@@ -1,6 +1,6 @@
 // Areas gpu and access: what is there, what keeps it from being used, and which node or group is in the way.
 
-import { factValue, formatCc, type Gpu, type IntelFamily } from '../machine.ts';
+import { factValue, formatCc, type Gpu, type IntelFamily, type Machine } from '../machine.ts';
 import { formatBytes } from '../style.ts';
 import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
 import { onKernel } from './whose-driver.ts';
@@ -18,6 +18,10 @@ export function describeGpu(gpu: Gpu): string {
   ].filter((part) => part !== '');
   return `${nameOf(gpu)} (${parts.join(', ')})`;
 }
+
+/** Where the host's devices are not in sysfs either (Docker Desktop), nothing tells that it has a GPU. */
+const boxed = ({ host }: Machine): string =>
+  'source' in host.container ? '. A container sees a GPU only if it was started with it' : '';
 
 /** Variables that describe another machine than this one. */
 function given({ machine, ports }: Context): readonly Finding[] {
@@ -39,7 +43,10 @@ export function checkGpus(context: Context): readonly Finding[] {
     const adapters = machine.gpus.map((gpu) => `${nameOf(gpu)} shows pictures only`);
     return [
       ...given(context),
-      finding('GPU-NONE', 'gpu', 'info', 'no GPU: work runs on the processor', { evidence: adapters }),
+      finding('GPU-NONE', 'gpu', 'info', `no GPU: work runs on the processor${boxed(machine)}`, {
+        evidence: adapters,
+        ...('source' in machine.host.container ? { fix: handOver(machine.host.container.value, 'nvidia') } : {}),
+      }),
     ];
   }
   const found: Finding[] = [
@@ -233,7 +240,7 @@ function absent(context: Context, gpu: Gpu, detail: string): Finding {
   }
   return finding('ACC-CONTAINER', 'access', 'error', `this container was given no GPU: ${detail}`, {
     evidence: [`${nameOf(gpu)} is in the host, and visible in sysfs`],
-    fix: handOver(host.container.value, gpu),
+    fix: handOver(host.container.value, gpu.vendor, moduleOf(gpu)),
   });
 }
 
@@ -242,10 +249,9 @@ const flags = (vendor: Gpu['vendor']): string =>
   vendor === 'nvidia' ? '--gpus all' : vendor === 'amd' ? '--device /dev/kfd --device /dev/dri' : '--device /dev/dri';
 
 /** How each kind of container is given a GPU. */
-function handOver(container: string, gpu: Gpu): Fix {
-  const { vendor } = gpu;
+function handOver(container: string, vendor: Gpu['vendor'], module = ''): Fix {
   if (container === 'kubernetes') {
-    const resource = vendor === 'intel' ? `gpu.intel.com/${moduleOf(gpu)}` : `${vendor}.com/gpu`;
+    const resource = vendor === 'intel' ? `gpu.intel.com/${module}` : `${vendor}.com/gpu`;
     return fix(
       `Ask for it in the pod: resources, limits, "${resource}: 1". The cluster needs the maker's device plugin.`,
     );
