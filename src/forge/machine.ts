@@ -221,6 +221,9 @@ export interface Machine {
   readonly partial: boolean;
 }
 
+/** Whether the GPUs were named by the user in place of detection: what their drivers and nodes are is not known here. */
+export const isGiven = ({ gpus }: Pick<Machine, 'gpus'>): boolean => gpus.some(({ id }) => id.startsWith('override:'));
+
 export function known<T>(value: T, source: Source, note?: string): Known<T> {
   return note === undefined ? { value, source } : { value, source, note };
 }

@@ -2,6 +2,7 @@
 // even the cache of the detection. Flags come from a fixed list, and none of them is a path.
 
 import { loadConfig } from '../forge/config/file.ts';
+import { mirrorsOf } from '../forge/env/mirrors.ts';
 import {
   allProfiles,
   type ComputeProbe,
@@ -17,7 +18,7 @@ import {
   renderEnvironment,
   resolve,
 } from '../forge/index.ts';
-import { mirrorsOf, prepare, wishes } from '../forge/resolve/command.ts';
+import { prepare, wishes } from '../forge/resolve/command.ts';
 import { type MachineFlags, machineFor } from '../forge/resolve/machine-for.ts';
 import { ArgumentError } from '../index.ts';
 import { type Answer, type ApiRequest, json, problem, problemOf } from './http/reply.ts';

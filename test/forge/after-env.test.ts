@@ -1,6 +1,6 @@
 // What follows the files: containers that check what they install, installing, locking, wheels, verify, profiles, data.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -92,6 +92,8 @@ function fake(
       return options.fails?.test(ran.at(-1)!) ? 1 : 0;
     },
     has: (name) => (options.tools ?? ['uv', 'python3', 'pixi']).includes(name),
+    pythonVersion: () => '3.12',
+    platform: 'linux-x64',
     freeBytes: () => 500e9,
     isRoot: false,
     hashes: () => ({}),
@@ -145,9 +147,49 @@ describe('env --install', () => {
     expect(tools.ran).toHaveLength(1);
   });
 
+  it('explains what the tool said, or tells how to have it explained', async () => {
+    const words = 'ERROR: No matching distribution found for torch==2.14.1+cu126\n';
+    const tools = fake({
+      run: async (_program, _args, _cwd, hear) => {
+        hear?.(words);
+        return 1;
+      },
+    });
+    const flags = { install: true, yes: true, format: 'requirements' };
+    expect((await env(flags, tools)).err).toMatch(/go on with: .*\n\n.+\n {2}1\. /);
+    expect((await env(flags, fake({ fails: /venv/ }))).err).toMatch(/-m venv \.venv 2>&1 \| gpuforge explain -/);
+  });
+
   it('is refused offline, and runs unasked where the setting says so', async () => {
     expect((await env({ install: true, yes: true }, fake(), true, { GPUFORGE_OFFLINE: '1' })).status).toBe(2);
     expect((await env({ install: true }, fake(), undefined, { GPUFORGE_INSTALL: 'always' })).status).toBe(0);
+  });
+
+  it('takes the Python that the versions are pinned for, and no shim without one behind it', async () => {
+    const flags = { install: true, yes: true, format: 'requirements' };
+    const versions: Record<string, string | undefined> = { 'python3.12': undefined, python3: '3.11', python: '3.12' };
+    const tools = fake({ tools: Object.keys(versions), pythonVersion: (name) => versions[name] });
+    expect((await env(flags, tools)).status).toBe(0);
+    expect(tools.ran[0]).toBe('python -m venv .venv');
+    const other = fake({ tools: ['python3'], pythonVersion: () => '3.11' });
+    const { err } = await env(flags, other);
+    expect(err).toContain('The versions are pinned for Python 3.12, and python3 is 3.11');
+    expect(other.ran[0]).toBe('python3 -m venv .venv');
+    const none = fake({ tools: ['python3.12'], pythonVersion: () => undefined });
+    expect((await env(flags, none)).err).toMatch(/Python \(for requirements\.txt\) is not here/);
+    expect(none.ran).toEqual([]);
+  });
+
+  it('installs nothing that is for another system', async () => {
+    const tools = fake({ platform: 'macos-arm64' });
+    for (const flags of [{ install: true, yes: true }, { wheelhouse: 'wheels' }]) {
+      const { status, err } = await env(flags, tools);
+      expect([status, err]).toEqual([
+        2,
+        expect.stringContaining('the files are for linux-x64, and this is macos-arm64'),
+      ]);
+    }
+    expect(tools.ran).toEqual([]);
   });
 
   it('uses the tool whose file was written', () => {
@@ -177,6 +219,14 @@ describe('env --lock and --wheelhouse', () => {
     expect(tools.ran[0]).toMatch(/^python3 -m pip download --dest .*wheels/);
     const sums = join(folder, 'wheels', 'SHA256SUMS');
     expect(tools.written[sums]).toBe(`${hash}  torch.whl\n`);
+    const older = fake({ hashes: () => ({}), pythonVersion: () => '3.11' });
+    await env({ wheelhouse: 'wheels' }, older);
+    expect(older.ran[0]).toMatch(/pip download --python-version 3\.12 --only-binary :all: --dest/);
+    const uv = fake();
+    expect((await env({ wheelhouse: 'wheels', format: 'uv', force: true }, uv)).err).toMatch(
+      /requirements\.txt is not among the files/,
+    );
+    expect(uv.ran).toEqual([]);
     const changed = fake({ hashes: () => ({ 'torch.whl': 'b'.repeat(64) }), read: () => `${hash}  torch.whl\n` });
     expect((await env({ wheelhouse: 'wheels' }, changed)).status).toBe(2);
   });
@@ -217,6 +267,10 @@ describe('gpuforge verify', () => {
 
   it('says what to do without a check or a Python', async () => {
     expect((await verify()).err).toMatch(/no verify\.py/);
+    expect((await verify({ env: join(folder, 'nowhere') })).err).toMatch(/there is no folder .*nowhere/);
+    mkdirSync(join(folder, 'verify.py'));
+    expect((await verify()).err).toMatch(/no verify\.py that can be read/);
+    rmSync(join(folder, 'verify.py'), { recursive: true });
     script('');
     expect((await verify({ python: '/no/such/python' })).err).toMatch(/cannot be run/);
   });

@@ -133,6 +133,12 @@ describe('containers', () => {
     expect(text).not.toMatch(/apt install/);
   });
 
+  it('without any GPU are told that a container must be given one', async () => {
+    const empty = machine({ host: { container: known('docker', 'file') } });
+    expect(await said(checkGpus, empty)).toMatch(/GPU-NONE info no GPU.*only if it was started with it.*--gpus all/);
+    expect(await said(checkGpus, machine())).toMatch(/GPU-NONE info no GPU: work runs on the processor *$/);
+  });
+
   it.each([
     ['docker' as const, /docker run --gpus all IMAGE/],
     ['kubernetes' as const, /nvidia\.com\/gpu: 1/],

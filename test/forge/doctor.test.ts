@@ -256,6 +256,14 @@ describe('the other areas', () => {
     expect(unreachable.exitStatus).toBe(0);
     expect(unreachable.areas.flatMap((a) => a.findings).find((f) => f.code === 'NET-UNREACHABLE')?.status).toBe('info');
     expect(troubles(await examined('noGpu', { unreachable: ['pypi.org'] }, { offline: true }))).toEqual([]);
+    // Where a mirror is set, it is the one that must answer.
+    const mirrors = { pypi: 'http://mirror.example.com:3141/simple' };
+    const network = async (host: string) =>
+      (await examined('noGpu', { unreachable: [host] }, { mirrors })).areas
+        .flatMap((a) => a.findings)
+        .find((f) => f.area === 'network');
+    expect((await network('pypi.org'))?.code).toBe('NET-OK');
+    expect((await network('mirror.example.com'))?.summary).toBe('mirror.example.com cannot be reached');
     expect(troubles(await examined('noGpu', { now: () => Date.UTC(2028, 0, 1) }))).toEqual(['DATA-OLD warning']);
   });
 
@@ -368,7 +376,9 @@ describe('gpuforge doctor', () => {
   });
 
   it('leaves the network alone with --offline and takes another interpreter with --python', async () => {
-    expect((await run('noGpu', { offline: true })).text).toContain('[-] network        not checked (--offline)');
+    expect((await run('noGpu', { offline: true })).text).toContain(
+      '[-] network        not checked: the network is off',
+    );
     const other = await run('noGpu', { python: '/opt/none/bin/python', verbose: true });
     expect(other.text).toContain('/opt/none/bin/python does not exist');
   });

@@ -300,8 +300,8 @@ function answer({ on, framework, python }: Row): { readonly build: string; reado
 }
 
 /** Machines and wishes off the beaten track; the head of the file tells the form. */
-const odd = readFileSync(new URL('./fixtures/machines-odd.txt', import.meta.url), 'utf8')
-  .split('\n')
+const odd = ['machines-odd', 'machines-asked', 'machines-late']
+  .flatMap((file) => readFileSync(new URL(`./fixtures/${file}.txt`, import.meta.url), 'utf8').split('\n'))
   .filter((line) => line.includes(' | ') && !line.startsWith('#'));
 
 const defaults = loadConfig(nodePorts({ env: { HOME: '/nonexistent' } }));
@@ -340,7 +340,7 @@ function oddAnswer(line: string): { readonly build: string; readonly said: strin
 }
 
 describe('machines off the beaten track', () => {
-  it('are at least 85', () => expect(odd.length).toBeGreaterThanOrEqual(85));
+  it('are at least 210', () => expect(odd.length).toBeGreaterThanOrEqual(210));
 
   it.each(odd)('%s', (line) => {
     const [build = '', says] = (line.split(' | ')[4] ?? '').trim().split(' ~ ');
@@ -405,6 +405,19 @@ describe('machines that people have', () => {
     const none = resolve(tables, { machine: { ...on, host: { ...on.host, board } }, framework: 'pytorch' });
     expect(none.status).toBe('none');
     expect(none.status === 'none' && none.waysOut.some(({ text }) => text.includes('JetPack'))).toBe(true);
+  });
+
+  it('with a board are told of its JetPack, not of branches and minor versions of desktop drivers', () => {
+    const { on } = read('Jetson AGX Orin | 540.4.0 | linux-arm64 | torch | ');
+    const orin = resolve(tables, { machine: on, framework: 'pytorch' });
+    expect(orin.warnings.join('\n')).not.toContain('minor-version');
+    expect(orin.proof.map(({ fact }) => fact)).toContain('jp6-cu126 is built for the driver of L4T 36');
+    const unknown = resolve(tables, {
+      machine: { ...on, drivers: { ...on.drivers, nvidia: null } },
+      framework: 'pytorch',
+    });
+    expect(unknown.summary).toMatch(/^NVIDIA Jetson AGX Orin → torch 2\.8\.0 jp6-cu126/);
+    expect(unknown.proof.map(({ fact }) => fact).join('\n')).not.toContain('580');
   });
 
   it('are judged by --check for builds of years ago', () => {

@@ -137,6 +137,12 @@ describe('changing', () => {
     expect(readFileSync(file, 'utf8')).toBe('{"env": {"python": "3.11"}}');
   });
 
+  it('repeats no password of an address', () => {
+    expect(() => changeConfig(file, 'mirrors.pypi', 'https://ada:secret@mirror.example/simple')).toThrow(
+      expect.objectContaining({ message: expect.not.stringMatching(/secret|ada/) }),
+    );
+  });
+
   it('keeps a copy of a broken file before it begins anew', () => {
     put('{ broken');
     const { kept } = changeConfig(file, 'env.framework', 'jax');

@@ -12,8 +12,9 @@ export interface Schema<T> {
 
 export type Infer<S> = S extends Schema<infer T> ? T : never;
 
+/** What was found, without a name and password in an address: problems are pasted into issues. */
 const shown = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = (JSON.stringify(value) ?? String(value)).replace(/\/\/[^/@\s"]*@/g, '//…@');
   return text.length > 40 ? `${text.slice(0, 37)}…` : text;
 };
 

@@ -81,7 +81,9 @@ const PRODUCT = /\b(?:rtx|gtx|gt|rx|arc|titan|vega|u?hd)\b.*\d{2}|\b(?=\w*[a-z])
 function inside(rows: readonly Row[], wanted: Wanted): readonly Row[] {
   const text = ` ${wanted.key} `;
   const found = (row: Row): readonly string[] =>
-    row.names.map(({ key }) => key).filter((key) => PRODUCT.test(key) && text.includes(` ${key} `));
+    row.names
+      .map(({ key }) => key)
+      .filter((key) => (PRODUCT.test(key) || key === wanted.called) && text.includes(` ${key} `));
   const keys = [...new Set(rows.flatMap(found))].sort((one, other) => other.length - one.length);
   const [best] = keys;
   if (best === undefined || keys.some((key) => !` ${best} `.includes(` ${key} `))) return [];

@@ -72,6 +72,8 @@ export interface Wanted {
   readonly memoryGiB: number | undefined;
   readonly laptop: boolean;
   readonly quadro: boolean;
+  /** The short name behind its maker, "p40" of "NVIDIA Tesla P40 24GB Server Card": too short to be told among other words. */
+  readonly called: string | undefined;
   /** The name ends in dots: the rest of it was cut off. */
   readonly isCut: boolean;
 }
@@ -97,6 +99,8 @@ export function read(name: string): Wanted {
   const plain = plainLine(name)
     .toLowerCase()
     .replaceAll('_', ' ')
+    // The article number of a seller, which ends like a size: "11348-03-20G".
+    .replace(/\b\d+-\d+-\d+g?\b/g, ' ')
     // The model of a seller: "GamingPro-S".
     .replace(/([a-z]{4,})-([a-z])\b/g, '$1$2')
     // "UHD Graphics P630" of a Xeon is the UHD Graphics 630; "Arc Pro 140T" of a workstation the Arc 140T.
@@ -114,10 +118,10 @@ export function read(name: string): Wanted {
     .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
     .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
     .replace(/\b(4070)s ti\b/g, '$1 ti super')
-    .replace(/\b(16[56]0|20[678]0|40[78]0)s\b/g, '$1 super')
+    .replace(/\b(16[56]0|20[678]0|40[78]0) ?s\b/g, '$1 super')
     .replace(/\b(4070)tis\b/g, '$1 ti super')
     // "3090s" are several; numbers that have a SUPER were read above.
-    .replace(/\b(10[5-8]0|30[5-9]0|40[569]0|5090)s\b/g, '$1')
+    .replace(/\b(10[5-8]0|30[5-9]0|40[569]0|5090|[abh][1-3]00)s\b/g, '$1')
     .split(/[^a-z0-9+]+/)
     .filter((word) => word !== '');
   return {
@@ -125,6 +129,7 @@ export function read(name: string): Wanted {
     memoryGiB: gib === undefined ? undefined : Number(gib),
     laptop,
     quadro: /\bquadro\b/.test(plain),
+    called: /\b(?:nvidia|tesla) ([a-z]\d{1,3}[a-z]?)\b/.exec(plain)?.[1],
     isCut: /\.{3}$|…$/.test(plain.trim()),
   };
 }

@@ -162,9 +162,12 @@ function alike(wanted: Wanted, keys: readonly string[]): readonly string[] {
     const number = new RegExp(`(?<!\\d)${digits.slice(0, -free)}\\d{${free}}(?!\\d)`);
     return keys.filter((key) => number.test(key));
   };
+  const before = /^[a-z]*/.exec(wanted.joined)![0];
+  const near = (key: string) => before.length > 1 && /^[a-z]*/.exec(key)![0] === before;
   const away = (key: string) => Math.abs(Number(/\d{2,5}/.exec(key)?.[0]) - Number(digits));
   const same = (key: string) => (line === '' ? /^\d/.test(key) : key.startsWith(line));
   const one = numbered(1);
   const looser = [2, 3].flatMap((free) => (digits.length > free ? numbered(free).filter(same) : []));
-  return [...one.filter(same), ...looser.sort((a, b) => away(a) - away(b)), ...one];
+  const wider = looser.sort((a, b) => away(a) - away(b));
+  return [...one.filter(same), ...wider.filter(near), ...wider, ...one];
 }

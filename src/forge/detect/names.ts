@@ -15,7 +15,7 @@ import { chipIn, fromFamily, fromTarget } from './name-targets.ts';
 import { unwrapped } from './name-wrap.ts';
 
 export function gpuFromText(given: string, index: number): Gpu {
-  const text = unwrapped(given.normalize('NFKC'));
+  const text = unwrapped(plainLine(given.normalize('NFKC')));
   const chip = chipIn(text);
   let refused: unknown;
   for (const reading of readings(text)) {

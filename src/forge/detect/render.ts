@@ -1,6 +1,6 @@
 // The detection as a person reads it: a block a GPU with its facts and where each came from, then driver and system.
 
-import { type Fact, formatCc, type Gpu, type Machine, type Source } from '../machine.ts';
+import { type Fact, factValue, formatCc, type Gpu, isGiven, type Machine, type Source } from '../machine.ts';
 import { columns, formatBytes, type Style } from '../style.ts';
 import type { Detection } from './detect.ts';
 import { rankGpus, type Score } from './score.ts';
@@ -103,7 +103,7 @@ function describeMig(mig: {
 
 function scoreText(score: Score): string {
   if (score.total === null)
-    return `none: ${score.parts.find((part) => part.points === null)?.because ?? 'nothing is known'}`;
+    return `none  (${score.parts.find((part) => part.points === null)?.because ?? 'nothing is known'})`;
   const parts = score.parts.map((part) => `${part.name} ${part.points === null ? '-' : `${part.points}/${part.most}`}`);
   return `${score.total.toFixed(1)} of 100  (${parts.join(', ')})`;
 }
@@ -112,9 +112,8 @@ function summary(machine: Machine, style: Style): string {
   const { host, drivers } = machine;
   const rows: string[][] = [];
   if (drivers.nvidia) rows.push(['NVIDIA driver', nvidiaText(machine)]);
-  if (drivers.amd) rows.push(['AMD driver', drivers.amd.loaded ? amdText(machine) : 'amdgpu is not loaded']);
-  if (drivers.intel)
-    rows.push(['Intel driver', 'source' in drivers.intel.module ? drivers.intel.module.value : 'none bound']);
+  if (drivers.amd) rows.push(['AMD driver', amdText(machine)]);
+  if (drivers.intel) rows.push(['Intel driver', factValue(drivers.intel.module) ?? notBound(machine)]);
   const name = 'source' in host.name ? host.name.value : host.platform;
   rows.push(['system', `${name}, ${host.arch}, kernel ${host.kernel}${placeText(machine)}`]);
   const cpu = 'source' in host.cpu ? `${host.cpu.value}, ` : '';
@@ -135,8 +134,13 @@ function nvidiaText(machine: Machine): string {
   return `${driver.version.value}${flavour}${cuda}${mismatch}`;
 }
 
+/** What was given by the user has no driver to look at. */
+const notBound = (machine: Machine, otherwise = 'none bound'): string =>
+  isGiven(machine) ? 'not detected: the GPU was given by the user' : otherwise;
+
 function amdText(machine: Machine): string {
   const driver = machine.drivers.amd!;
+  if (!driver.loaded) return notBound(machine, 'amdgpu is not loaded');
   const version = 'source' in driver.version ? ` ${driver.version.value}` : '';
   const rocm = 'source' in driver.rocm ? `, ROCm ${driver.rocm.value}` : ', no ROCm installed';
   return `amdgpu${version}${rocm}`;

@@ -1,8 +1,19 @@
 // Area driver: version, branch, module flavour, mismatch, Secure Boot, and which branch to install where none is.
 
-import { type ComputeCapability, compareCc, formatCc, type Gpu, type Machine } from '../machine.ts';
+import {
+  type ComputeCapability,
+  compareCc,
+  compareVersions,
+  factValue,
+  formatCc,
+  type Gpu,
+  isGiven,
+  type Machine,
+} from '../machine.ts';
 import { describeGpu, nameOf } from './checks-gpu.ts';
+import { installing, rebuilding, signingKey } from './packages.ts';
 import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
+import { anotherDriver, type Change, onKernel } from './whose-driver.ts';
 
 const SECURE_BOOT = '/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c';
 const TURING: ComputeCapability = { major: 7, minor: 5 };
@@ -16,6 +27,8 @@ const SHORT_LIVED: readonly number[] = [590, 610, 615];
 
 export async function checkDrivers(context: Context): Promise<readonly Finding[]> {
   const { nvidia, amd, intel } = context.machine.drivers;
+  if (isGiven(context.machine) && (nvidia === null || !nvidia.loaded))
+    return [finding('DRV-NONE', 'driver', 'skipped', 'not checked: the GPU was given, not detected')];
   const found = [
     ...(nvidia ? await checkNvidia(context) : []),
     ...(amd ? checkAmd(context) : []),
@@ -24,6 +37,9 @@ export async function checkDrivers(context: Context): Promise<readonly Finding[]
   if (found.length > 0) return found;
   return [finding('DRV-NONE', 'driver', 'skipped', 'no GPU that needs a driver')];
 }
+
+/** Not reserved for a virtual machine. */
+const isOurs = (gpu: Gpu): boolean => factValue(gpu.boundDriver) !== 'vfio-pci';
 
 function capabilities(gpus: readonly Gpu[]): readonly ComputeCapability[] {
   return gpus.flatMap((gpu) => ('source' in gpu.computeCapability ? [gpu.computeCapability.value] : []));
@@ -34,13 +50,14 @@ async function checkNvidia(context: Context): Promise<readonly Finding[]> {
   const driver = machine.drivers.nvidia!;
   const gpus = machine.gpus.filter((gpu) => gpu.vendor === 'nvidia');
   if (gpus.every((gpu) => gpu.tegra)) return [tegraDriver(context)];
-  const passed = gpus.filter((gpu) => !('source' in gpu.boundDriver) || gpu.boundDriver.value !== 'vfio-pci');
+  const passed = gpus.filter(isOurs);
   if (!driver.loaded) return passed.length === 0 ? [] : [notLoaded(context, passed)];
   if (driver.mismatch) {
     return [
       finding('DRV-MISMATCH', 'driver', 'error', 'the kernel module and the library are of different versions', {
         evidence: [driver.mismatch, 'every NVML and CUDA call fails with "Driver/library version mismatch"'],
-        fix: fix(
+        fix: onKernel(
+          context,
           'Reboot. Without a reboot: stop what uses the GPU, then reload the modules.',
           'sudo reboot',
           'sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia',
@@ -67,28 +84,19 @@ function tegraDriver({ machine }: Context): Finding {
 function notLoaded(context: Context, gpus: readonly Gpu[]): Finding {
   const { ports, machine } = context;
   const names = gpus.map(nameOf).join(', ');
-  if (machine.host.platform === 'windows') {
-    return finding('DRV-MISSING', 'driver', 'error', `no NVIDIA driver for ${names}`, {
-      fix: fix('Install the driver from nvidia.com/drivers.'),
-    });
-  }
-  // A container has no kernel of its own: what is installed in it drives nothing.
-  if ('source' in machine.host.container) {
-    return finding('DRV-MISSING', 'driver', 'error', `the host of this container has no NVIDIA driver for ${names}`, {
-      evidence: ['/sys/module/nvidia does not exist'],
-      fix: fix(`On the host, not in here: ${branchFor(context, gpus).text}`),
-    });
-  }
+  const { host } = machine;
+  const nowhere = (summary: string, evidence: readonly string[] = []): Finding =>
+    finding('DRV-MISSING', 'driver', 'error', summary, { evidence, fix: installation(context, gpus) });
+  if (host.platform === 'windows') return nowhere(`no NVIDIA driver for ${names}`);
+  if (host.wsl !== 0) return nowhere(`Windows gives this WSL no NVIDIA driver for ${names}`);
   const evidence = ['/sys/module/nvidia does not exist'];
+  if ('source' in host.container)
+    return nowhere(`the host of this container has no NVIDIA driver for ${names}`, evidence);
   if (machine.drivers.nvidia!.libraries.length === 0) {
-    return finding('DRV-MISSING', 'driver', 'error', `no NVIDIA driver is installed for ${names}`, {
-      evidence,
-      fix: installation(context, gpus),
-    });
+    return nowhere(`no NVIDIA driver is installed for ${names}`, evidence);
   }
   const modules = moduleFiles(context);
-  const ubuntu = 'source' in machine.host.distribution && machine.host.distribution.value === 'ubuntu';
-  const key = ubuntu ? '/var/lib/shim-signed/mok/MOK.der' : '/var/lib/dkms/mok.pub';
+  const key = signingKey(host);
   if (secureBoot(ports.files.read(SECURE_BOOT)) && modules.length > 0) {
     return finding(
       'DRV-SECURE-BOOT',
@@ -97,7 +105,10 @@ function notLoaded(context: Context, gpus: readonly Gpu[]): Finding {
       'the module is installed but not loaded, and Secure Boot is on',
       {
         evidence: [...evidence, ...modules, 'Secure Boot refuses modules that are not signed by an enrolled key'],
-        fix: fix('Enrol the key that signed the module, then reboot.', `sudo mokutil --import ${key}`, 'sudo reboot'),
+        fix: fix(
+          'Enrol the key that signed the module, then reboot.',
+          ...(key === undefined ? [] : [`sudo mokutil --import ${key}`, 'sudo reboot']),
+        ),
       },
     );
   }
@@ -116,8 +127,8 @@ function notLoaded(context: Context, gpus: readonly Gpu[]): Finding {
       evidence: [...evidence, `no nvidia.ko under /lib/modules/${ports.kernel}`],
       fix: fix(
         'Build it for the running kernel, then load it.',
-        `sudo apt install linux-headers-${ports.kernel}`,
-        'sudo dkms autoinstall',
+        ...installing('kernelHeaders', host),
+        ...rebuilding(host),
         'sudo modprobe nvidia',
       ),
     },
@@ -174,35 +185,22 @@ function lastBranch(ccs: readonly ComputeCapability[]): { branch: number; archit
 }
 
 /** Maxwell, Pascal and Volta end with R580 and know no open module; Blackwell needs the open one. */
-function branchFor(
-  { machine }: Context,
-  gpus: readonly Gpu[],
-): { readonly text: string; readonly packages: keyof Packages | null } {
+function branchFor({ machine }: Context, gpus: readonly Gpu[]): Change {
   const ccs = capabilities(gpus);
-  if (neverTogether(machine, gpus)) return { text: apart(gpus), packages: null };
   const ended = lastBranch(ccs);
-  if (ended)
-    return {
-      text: `Install branch ${ended.branch}, the last for ${ended.architecture}, then reboot.`,
-      packages: null,
-    };
-  if (ccs.some((cc) => compareCc(cc, TURING) < 0))
-    return {
-      text: `Install branch ${LONG_TERM} with the proprietary module, the last for Maxwell, Pascal and Volta, then reboot.`,
-      packages: 'legacy',
-    };
-  return {
-    text: `Install branch ${LONG_TERM} (long-term) or ${PRODUCTION}, with the open module, then reboot.`,
-    packages: ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0) ? 'blackwell' : 'turing',
-  };
+  if (ended) return { what: `Install branch ${ended.branch}`, remark: `the last for ${ended.architecture}` };
+  const legacy = ccs.some((cc) => compareCc(cc, TURING) < 0);
+  const generation = legacy ? 'legacy' : ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0) ? 'blackwell' : 'turing';
+  const commands = packages[factValue(machine.host.distribution) ?? '']?.[generation] ?? [];
+  if (legacy) {
+    const remark = 'the last for Maxwell, Pascal and Volta';
+    return { what: `Install branch ${LONG_TERM}`, module: 'proprietary', remark, commands };
+  }
+  return { what: `Install branch ${LONG_TERM} (long-term) or ${PRODUCTION}`, module: 'open', commands };
 }
 
-function installation(context: Context, gpus: readonly Gpu[]): Fix {
-  const { machine } = context;
-  const { text, packages: generation } = branchFor(context, gpus);
-  const distribution = 'source' in machine.host.distribution ? machine.host.distribution.value : '';
-  return fix(text, ...(generation === null ? [] : (packages[distribution]?.[generation] ?? [])));
-}
+const installation = (context: Context, gpus: readonly Gpu[]): Fix =>
+  neverTogether(context.machine, gpus) ? fix(apart(gpus)) : anotherDriver(context, branchFor(context, gpus));
 
 /**
  * R470 knows nothing newer than Ampere, R390 nothing newer than Volta; and on Linux no module drives both Blackwell and what came
@@ -224,14 +222,15 @@ const apart = (gpus: readonly Gpu[]): string => {
 };
 
 /** A probe that hung or failed is the first sign of a driver in trouble. */
-function probeTrouble({ machine }: Context): readonly Finding[] {
-  return machine.probes
+function probeTrouble(context: Context): readonly Finding[] {
+  return context.machine.probes
     .filter(({ tier, outcome }) => tier > 0 && (outcome === 'timeout' || outcome === 'failed'))
     .map((probe) =>
       probe.outcome === 'timeout'
         ? finding('DRV-HUNG', 'driver', 'error', `${probe.name} did not answer: the driver hangs`, {
             evidence: [probe.detail],
-            fix: fix(
+            fix: onKernel(
+              context,
               'Look for Xid and NVRM lines in the kernel log; a reboot clears most hangs.',
               'sudo dmesg | grep -iE "xid|nvrm"',
               'sudo reboot',
@@ -256,7 +255,9 @@ async function firstBranch({ options }: Context, ccs: readonly ComputeCapability
   const { tables } = options.tables ?? loadTables();
   const branches = ccs.flatMap((cc) => {
     const row = tables.compute.capabilities.find((one) => one.cc === formatCc(cc) && !one.tegra);
-    return row ? (firstBranchFor(tables, row.firstCuda)?.branch ?? []) : [];
+    // Of what came before the oldest branch of the table, that branch would be a guess.
+    const isListed = row && tables.cuda.branches.some(({ cuda }) => compareVersions(cuda, row.firstCuda) <= 0);
+    return isListed ? (firstBranchFor(tables, row.firstCuda)?.branch ?? []) : [];
   });
   return Math.max(0, ...branches);
 }
@@ -283,59 +284,32 @@ async function versionTrouble(context: Context, gpus: readonly Gpu[]): Promise<r
   }
   const first = await firstBranch(context, ccs);
   if (branch < first) {
-    const open = blackwell ? ' with the open module' : '';
-    found.push(
-      finding(
-        'DRV-TOO-OLD',
-        'driver',
-        'error',
-        `driver ${version} is older than this GPU, which needs ${first} or newer`,
-        {
-          fix: fix(`Install branch ${LONG_TERM} or ${PRODUCTION}${open}.`),
-        },
-      ),
-    );
+    const summary = `driver ${version} is older than this GPU, which needs ${first} or newer`;
+    const what = `Install branch ${LONG_TERM}${legacy ? '' : ` or ${PRODUCTION}`}`;
+    const newer = anotherDriver(context, { what, module: blackwell ? 'open' : null });
+    found.push(finding('DRV-TOO-OLD', 'driver', 'error', summary, { fix: newer }));
   }
   const ended = lastBranch(ccs);
   if (ended && branch > ended.branch + 9) {
-    found.push(
-      finding('DRV-LEGACY', 'driver', 'error', `driver ${version} no longer knows ${ended.architecture} cards`, {
-        fix: fix(`Go back to branch ${ended.branch}, the last for ${ended.architecture}.`),
-      }),
-    );
+    const back = { what: `Go back to branch ${ended.branch}`, remark: `the last for ${ended.architecture}` };
+    const summary = `driver ${version} no longer knows ${ended.architecture} cards`;
+    found.push(finding('DRV-LEGACY', 'driver', 'error', summary, { fix: anotherDriver(context, back) }));
   } else if (legacy && branch > LONG_TERM) {
-    found.push(
-      finding('DRV-LEGACY', 'driver', 'error', `driver ${version} no longer knows Maxwell, Pascal and Volta cards`, {
-        fix: fix(`Go back to branch ${LONG_TERM}, which is supported to June 2028.`),
-      }),
-    );
+    const back = { what: `Go back to branch ${LONG_TERM}`, remark: 'which is supported to June 2028' };
+    const summary = `driver ${version} no longer knows Maxwell, Pascal and Volta cards`;
+    found.push(finding('DRV-LEGACY', 'driver', 'error', summary, { fix: anotherDriver(context, back) }));
   }
   if (legacy && !ended && flavour === 'open') {
-    found.push(
-      finding(
-        'DRV-MODULE',
-        'driver',
-        'error',
-        'the open kernel module is loaded, which drives Turing and newer cards only; Maxwell, Pascal and Volta need the proprietary one',
-        { fix: fix(`Install the proprietary variant of branch ${LONG_TERM}, then reboot.`) },
-      ),
-    );
+    const summary =
+      'the open kernel module is loaded, which drives Turing and newer cards only; Maxwell, Pascal and Volta need the proprietary one';
+    const what = `Install the proprietary variant of branch ${LONG_TERM}`;
+    found.push(finding('DRV-MODULE', 'driver', 'error', summary, { fix: anotherDriver(context, { what }) }));
   }
   if (blackwell && flavour === 'proprietary') {
-    found.push(
-      finding(
-        'DRV-MODULE',
-        'driver',
-        'error',
-        'Blackwell cards need the open kernel module; the proprietary one is loaded',
-        {
-          fix: fix(
-            'Install the open variant of the same driver, then reboot.',
-            `sudo apt install nvidia-driver-${branch}-open`,
-          ),
-        },
-      ),
-    );
+    const commands = installing('openModule', machine.host, String(branch));
+    const variant = anotherDriver(context, { what: 'Install the open variant of the same driver', commands });
+    const summary = 'Blackwell cards need the open kernel module; the proprietary one is loaded';
+    found.push(finding('DRV-MODULE', 'driver', 'error', summary, { fix: variant }));
   }
   if (SHORT_LIVED.includes(branch)) {
     found.push(
@@ -347,31 +321,33 @@ async function versionTrouble(context: Context, gpus: readonly Gpu[]): Promise<r
       ),
     );
   } else if (branch < 535 && branch >= first) {
+    const newer = ended
+      ? fix(`R${ended.branch} is the last for ${ended.architecture} cards: keep it, and expect old frameworks only.`)
+      : anotherDriver(context, { what: `Install branch ${LONG_TERM}` });
     found.push(
       finding('DRV-BRANCH', 'driver', 'warning', `branch ${branch} is no longer maintained`, {
         evidence: [`kernel module ${version}`],
-        fix: fix(
-          ended
-            ? `R${ended.branch} is the last for ${ended.architecture} cards: keep it, and expect old frameworks only.`
-            : `Install branch ${LONG_TERM}.`,
-        ),
+        fix: newer,
       }),
     );
   }
   return found;
 }
 
-function checkAmd({ machine }: Context): readonly Finding[] {
+function checkAmd(context: Context): readonly Finding[] {
+  const { machine } = context;
   const amd = machine.drivers.amd!;
-  const cards = machine.gpus.filter((gpu) => gpu.vendor === 'amd');
+  const cards = machine.gpus.filter((gpu) => gpu.vendor === 'amd' && isOurs(gpu));
+  if (cards.length === 0) return [];
   if (!amd.loaded) {
     return [
       finding('AMD-NOT-LOADED', 'driver', 'error', `amdgpu is not loaded for ${cards.map(nameOf).join(', ')}`, {
         evidence: ['/sys/module/amdgpu does not exist'],
-        fix: fix(
-          'Load it; it is part of the kernel, its firmware of linux-firmware.',
+        fix: onKernel(
+          context,
+          'Load it; it is part of the kernel, its firmware is a package of its own.',
           'sudo modprobe amdgpu',
-          'sudo apt install linux-firmware',
+          ...installing('amdFirmware', machine.host),
         ),
       }),
     ];
@@ -380,17 +356,18 @@ function checkAmd({ machine }: Context): readonly Finding[] {
   return [finding('AMD-OK', 'driver', 'ok', `amdgpu${'source' in amd.version ? ` ${amd.version.value}` : ''}${rocm}`)];
 }
 
-function checkIntel({ machine }: Context): readonly Finding[] {
+function checkIntel(context: Context): readonly Finding[] {
+  const { machine } = context;
   const intel = machine.drivers.intel!;
-  const discrete = machine.gpus.filter(
-    (gpu) => gpu.vendor === 'intel' && 'source' in gpu.kind && gpu.kind.value === 'discrete',
-  );
+  const cards = machine.gpus.filter((gpu) => gpu.vendor === 'intel' && isOurs(gpu));
+  const discrete = cards.filter((gpu) => factValue(gpu.kind) === 'discrete');
   const module = 'source' in intel.module ? intel.module.value : undefined;
   if (module === undefined) {
-    if (machine.host.platform !== 'linux') return [];
+    if (cards.length === 0 || machine.host.platform !== 'linux' || machine.host.wsl !== 0) return [];
     return [
       finding('INTEL-UNBOUND', 'driver', 'warning', 'no driver is bound to the Intel GPU', {
-        fix: fix(
+        fix: onKernel(
+          context,
           'A kernel from 6.8 on has xe and i915; the firmware package must be installed.',
           'sudo modprobe xe || sudo modprobe i915',
         ),
@@ -405,10 +382,7 @@ function checkIntel({ machine }: Context): readonly Finding[] {
             ? 'neither libze_loader.so.1 nor libze_intel_gpu.so.1 was found'
             : 'one of the Level Zero libraries is missing',
         ],
-        fix: fix(
-          'Install the loader and the driver of Level Zero.',
-          'sudo apt install libze1 libze-intel-gpu1 intel-opencl-icd',
-        ),
+        fix: fix('Install the loader and the driver of Level Zero.', ...installing('levelZero', machine.host)),
       }),
     ];
   }

@@ -1,8 +1,9 @@
 // Areas gpu and access: what is there, what keeps it from being used, and which node or group is in the way.
 
-import { formatCc, type Gpu } from '../machine.ts';
+import { factValue, formatCc, type Gpu, type IntelFamily, type Machine } from '../machine.ts';
 import { formatBytes } from '../style.ts';
 import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
+import { onKernel } from './whose-driver.ts';
 
 export function nameOf(gpu: Gpu): string {
   return 'source' in gpu.name ? gpu.name.value : gpu.id;
@@ -18,11 +19,35 @@ export function describeGpu(gpu: Gpu): string {
   return `${nameOf(gpu)} (${parts.join(', ')})`;
 }
 
-export function checkGpus({ machine, ports }: Context): readonly Finding[] {
+/** Where the host's devices are not in sysfs either (Docker Desktop), nothing tells that it has a GPU. */
+const boxed = ({ host }: Machine): string =>
+  'source' in host.container ? '. A container sees a GPU only if it was started with it' : '';
+
+/** Variables that describe another machine than this one. */
+function given({ machine, ports }: Context): readonly Finding[] {
+  if (machine.overrides.length === 0) return [];
+  const names = Object.keys(ports.env).filter((name) => /^GPUFORGE_(?:GPU|DRIVER|OS|ARCH)$/.test(name));
+  const summary = `variables take the place of detection (${machine.overrides.join(', ')}): this machine was not looked at`;
+  return [
+    finding('GPU-GIVEN', 'gpu', 'warning', summary, {
+      evidence: names.map((name) => `${name}=${ports.env[name]}`),
+      fix: fix('Unset them to examine this machine.', ...names.map((name) => `unset ${name}`)),
+    }),
+  ];
+}
+
+export function checkGpus(context: Context): readonly Finding[] {
+  const { machine, ports } = context;
   const gpus = machine.gpus.filter((gpu) => gpu.vendor !== 'other');
   if (gpus.length === 0) {
     const adapters = machine.gpus.map((gpu) => `${nameOf(gpu)} shows pictures only`);
-    return [finding('GPU-NONE', 'gpu', 'info', 'no GPU: work runs on the processor', { evidence: adapters })];
+    return [
+      ...given(context),
+      finding('GPU-NONE', 'gpu', 'info', `no GPU: work runs on the processor${boxed(machine)}`, {
+        evidence: adapters,
+        ...('source' in machine.host.container ? { fix: handOver(machine.host.container.value, 'nvidia') } : {}),
+      }),
+    ];
   }
   const found: Finding[] = [
     finding('GPU-FOUND', 'gpu', 'ok', gpus.map(describeGpu).join('; '), { evidence: gpus.map(evidenceOf) }),
@@ -83,7 +108,7 @@ export function checkGpus({ machine, ports }: Context): readonly Finding[] {
         );
     }
   }
-  found.push(...mixed(gpus), ...hidden(machine, ports.env));
+  found.push(...given(context), ...mixed(gpus), ...hidden(machine, ports.env));
   return found;
 }
 
@@ -95,12 +120,21 @@ function evidenceOf(gpu: Gpu): string {
 
 function rebind(gpu: Gpu): readonly string[] {
   const address = gpu.pci?.address ?? '';
-  const driver = gpu.vendor === 'nvidia' ? 'nvidia' : gpu.vendor === 'amd' ? 'amdgpu' : 'i915';
+  const driver = moduleOf(gpu);
   return [
     `echo ${address} | sudo tee /sys/bus/pci/drivers/vfio-pci/unbind`,
     `echo ${address} | sudo tee /sys/bus/pci/drivers/${driver}/bind`,
   ];
 }
+
+/** The kernel's driver of a GPU; Intel's newer families are driven by xe alone. */
+function moduleOf(gpu: Gpu): string {
+  if (gpu.vendor === 'nvidia') return 'nvidia';
+  if (gpu.vendor === 'amd') return 'amdgpu';
+  return XE_ONLY.has(factValue(gpu.intelFamily)) ? 'xe' : 'i915';
+}
+
+const XE_ONLY: ReadonlySet<IntelFamily | undefined> = new Set(['battlemage', 'lunar-lake', 'panther-lake']);
 
 function mixed(gpus: readonly Gpu[]): readonly Finding[] {
   const targets = gpus.flatMap((gpu) =>
@@ -140,13 +174,19 @@ export function checkAccess(context: Context): readonly Finding[] {
     if (!access || access.state === 'ok' || seen.has(access.detail)) continue;
     if (gpu.vendor === 'nvidia' && machine.drivers.nvidia?.loaded === false) continue;
     seen.add(access.detail);
-    found.push(access.state === 'denied' ? denied(access.detail) : absent(context, gpu, access.detail));
+    found.push(access.state === 'denied' ? denied(context, gpu, access.detail) : absent(context, gpu, access.detail));
   }
   const nvidia = machine.gpus.some((gpu) => gpu.vendor === 'nvidia' && gpu.usable && !gpu.tegra && gpu.pci?.address);
   if (nvidia && ports.platform === 'linux' && machine.host.wsl === 0 && !ports.files.exists('/dev/nvidia-uvm')) {
+    const then = 'source' in machine.host.container ? ' Then start the container again, with the GPU.' : '';
     found.push(
       finding('ACC-UVM', 'access', 'error', '/dev/nvidia-uvm does not exist: CUDA cannot start', {
-        fix: fix('Load the module and make its node.', 'sudo modprobe nvidia-uvm', 'sudo nvidia-modprobe -u -c=0'),
+        fix: onKernel(
+          context,
+          `Load the module nvidia-uvm and make its node.${then}`,
+          'sudo modprobe nvidia-uvm',
+          'sudo nvidia-modprobe -u -c=0',
+        ),
       }),
     );
   }
@@ -158,43 +198,62 @@ export function checkAccess(context: Context): readonly Finding[] {
   ];
 }
 
-function denied(detail: string): Finding {
-  const group = /group (\S+)/.exec(detail)?.[1] ?? 'render';
+function denied({ machine }: Context, gpu: Gpu, detail: string): Finding {
+  const named = /group (\S+)/.exec(detail)?.[1] ?? 'render';
+  const group = named === '0' || named === 'root' ? undefined : named;
   return finding('ACC-DENIED', 'access', 'error', `no permission: ${detail}`, {
-    fix: fix(
-      'Join the group, then log in again.',
-      `sudo usermod -aG ${group === '0' || group === 'root' ? 'render,video' : group} "$USER"`,
-    ),
+    fix:
+      'source' in machine.host.container
+        ? lend(machine.host.container.value, gpu.vendor, group ?? 'render')
+        : fix('Join the group, then log in again.', `sudo usermod -aG ${group ?? 'render,video'} "$USER"`),
   });
 }
 
-function absent({ machine }: Context, gpu: Gpu, detail: string): Finding {
-  if (!('source' in machine.host.container)) {
-    const module = gpu.vendor === 'nvidia' ? 'nvidia' : 'amdgpu';
+/** A container knows its own groups only: it is started with the number of the host's. */
+function lend(container: string, vendor: Gpu['vendor'], group: string): Fix {
+  if (container === 'kubernetes') {
+    return fix(`Give the pod the number of the group ${group} of its node: securityContext, supplementalGroups.`);
+  }
+  const number = `$(getent group ${group} | cut -d: -f3)`;
+  if (container === 'lxc') {
+    return fix(
+      `Give the device to a group of the container, on the host: GID is the number of the group ${group} inside.`,
+      'lxc config device set CONTAINER gpu gid=GID',
+    );
+  }
+  return fix(
+    'Start the container with the number that the group has on the host.',
+    `docker run ${flags(vendor)} --group-add "${number}" IMAGE`,
+  );
+}
+
+function absent(context: Context, gpu: Gpu, detail: string): Finding {
+  const { host } = context.machine;
+  if (!('source' in host.container)) {
     return finding('ACC-NODES', 'access', 'error', `${detail}`, {
       fix: fix(
         'Load the module and make its nodes.',
-        `sudo modprobe ${module}`,
+        `sudo modprobe ${moduleOf(gpu)}`,
         ...(gpu.vendor === 'nvidia' ? ['sudo nvidia-modprobe -c=0 -u'] : []),
       ),
     });
   }
   return finding('ACC-CONTAINER', 'access', 'error', `this container was given no GPU: ${detail}`, {
     evidence: [`${nameOf(gpu)} is in the host, and visible in sysfs`],
-    fix: handOver(machine.host.container.value, gpu.vendor === 'nvidia' ? 'nvidia' : 'amd'),
+    fix: handOver(host.container.value, gpu.vendor, moduleOf(gpu)),
   });
 }
 
-const DOCKER = {
-  nvidia: ['docker run --gpus all IMAGE', 'podman run --device nvidia.com/gpu=all IMAGE'],
-  amd: ['docker run --device /dev/kfd --device /dev/dri --group-add render IMAGE'],
-} as const;
+/** What hands the GPUs of a vendor over to a container. */
+const flags = (vendor: Gpu['vendor']): string =>
+  vendor === 'nvidia' ? '--gpus all' : vendor === 'amd' ? '--device /dev/kfd --device /dev/dri' : '--device /dev/dri';
 
 /** How each kind of container is given a GPU. */
-function handOver(container: string, vendor: 'nvidia' | 'amd'): Fix {
+function handOver(container: string, vendor: Gpu['vendor'], module = ''): Fix {
   if (container === 'kubernetes') {
+    const resource = vendor === 'intel' ? `gpu.intel.com/${module}` : `${vendor}.com/gpu`;
     return fix(
-      `Ask for it in the pod: resources, limits, "${vendor}.com/gpu: 1". The cluster needs the maker's device plugin.`,
+      `Ask for it in the pod: resources, limits, "${resource}: 1". The cluster needs the maker's device plugin.`,
     );
   }
   if (container === 'lxc') {
@@ -204,5 +263,9 @@ function handOver(container: string, vendor: 'nvidia' | 'amd'): Fix {
       ...(vendor === 'nvidia' ? ['lxc config set CONTAINER nvidia.runtime true'] : []),
     );
   }
-  return fix('Start the container with the GPU.', ...DOCKER[vendor]);
+  return fix(
+    'Start the container with the GPU.',
+    `docker run ${flags(vendor)}${vendor === 'nvidia' ? '' : ' --group-add render'} IMAGE`,
+    ...(vendor === 'nvidia' ? ['podman run --device nvidia.com/gpu=all IMAGE'] : []),
+  );
 }

@@ -1,18 +1,21 @@
 // Areas node and vulkan: what GPUForge itself needs to reach the GPU from Node.
 
 import { libraryFolders } from '../detect/host.ts';
-import { compareVersions } from '../machine.ts';
+import { compareVersions, factValue, isGiven, type Machine } from '../machine.ts';
+import { installing } from './packages.ts';
 import { findPackage } from './programs.ts';
 import { type Context, type Finding, finding, fix } from './types.ts';
 
-const LEAST_NODE = '20.0.0';
+/** As `engines` in package.json says. */
+const isOld = (node: string): boolean =>
+  compareVersions(node, '20.19') < 0 || (compareVersions(node, '21') >= 0 && compareVersions(node, '22.12') < 0);
 
 export function checkNode({ ports, world, machine }: Context): readonly Finding[] {
   const found: Finding[] = [];
   const version = ports.node.replace(/^v/, '');
-  if (compareVersions(version, LEAST_NODE) < 0) {
+  if (isOld(version)) {
     found.push(
-      finding('NODE-OLD', 'node', 'error', `Node ${version} is too old: 20 or newer is needed`, {
+      finding('NODE-OLD', 'node', 'error', `Node ${version} is too old: 20.19, 22.12 or newer is needed`, {
         fix: fix('Install a current Node.', 'nvm install --lts'),
       }),
     );
@@ -38,7 +41,7 @@ export function checkNode({ ports, world, machine }: Context): readonly Finding[
       }),
     );
   }
-  if (nvidia && machine.drivers.nvidia?.loaded && machine.host.platform === 'linux' && !libcuda) {
+  if (nvidia && !isGiven(machine) && machine.drivers.nvidia?.loaded && machine.host.platform === 'linux' && !libcuda) {
     found.push(
       finding('NODE-LIBCUDA', 'node', 'error', 'libcuda.so.1 was not found: CUDA cannot be opened', {
         evidence: libraryFolders(ports).map((folder) => `not in ${folder}`),
@@ -46,9 +49,9 @@ export function checkNode({ ports, world, machine }: Context): readonly Finding[
           'source' in machine.host.container
             ? 'Start the container with the driver capability "compute".'
             : "Install the compute libraries of the driver's own version.",
-          'source' in machine.host.container
-            ? 'docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE'
-            : 'sudo apt install libcuda1',
+          ...('source' in machine.host.container
+            ? ['docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE']
+            : installing('libcuda', machine.host, branchOf(machine))),
         ),
       }),
     );
@@ -58,6 +61,9 @@ export function checkNode({ ports, world, machine }: Context): readonly Finding[
   if (libcuda) evidence.push(libcuda.path);
   return [finding('NODE-FOUND', 'node', 'ok', parts.filter((part) => part !== '').join(', '), { evidence }), ...found];
 }
+
+const branchOf = ({ drivers }: Machine): string =>
+  drivers.nvidia === null ? '' : (factValue(drivers.nvidia.version)?.split('.')[0] ?? '');
 
 const ICD_FOLDERS = ['/usr/share/vulkan/icd.d', '/etc/vulkan/icd.d', '/usr/local/share/vulkan/icd.d'];
 
@@ -101,7 +107,7 @@ export function checkVulkan(context: Context): readonly Finding[] {
     return [
       finding('VK-LOADER', 'vulkan', status, 'no Vulkan loader: WebGPU from Node will not find a device', {
         evidence,
-        fix: fix('Install the loader.', 'sudo apt install libvulkan1'),
+        fix: fix('Install the loader.', ...installing('vulkanLoader', machine.host)),
       }),
     ];
   }
@@ -114,7 +120,7 @@ export function checkVulkan(context: Context): readonly Finding[] {
         'the Vulkan loader is there, but no driver is registered with it',
         {
           evidence: [`${loader}/libvulkan.so.1`],
-          fix: fix('Install the driver of the GPU, or the software one.', 'sudo apt install mesa-vulkan-drivers'),
+          fix: fix('Install the driver of the GPU, or the software one.', ...installing('vulkanDrivers', machine.host)),
         },
       ),
     ];

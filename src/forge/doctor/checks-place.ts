@@ -2,6 +2,7 @@
 
 import { libraryAt } from '../detect/libraries.ts';
 import { WSL_LIBRARIES } from '../detect/nvidia.ts';
+import { installing } from './packages.ts';
 import { findProgram } from './programs.ts';
 import { type Context, type Finding, finding, fix } from './types.ts';
 
@@ -88,7 +89,7 @@ function wslTrouble({ ports, machine }: Context): readonly Finding[] {
   return found;
 }
 
-function toolkitTrouble({ ports }: Context, engine: string): readonly Finding[] {
+function toolkitTrouble({ ports, machine }: Context, engine: string): readonly Finding[] {
   const toolkit = ['nvidia-ctk', 'nvidia-container-runtime', 'nvidia-container-cli'].find((name) =>
     findProgram(ports, name),
   );
@@ -107,8 +108,10 @@ function toolkitTrouble({ ports }: Context, engine: string): readonly Finding[] 
         ],
         fix: fix(
           "Install the toolkit from NVIDIA's repository, then tell the engine.",
-          'sudo apt install nvidia-container-toolkit',
-          'sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker',
+          ...installing('containerToolkit', machine.host),
+          engine.endsWith('podman')
+            ? 'sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'
+            : 'sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker',
         ),
       },
     ),

@@ -17,8 +17,9 @@ export async function checkPython(context: Context): Promise<readonly Finding[]>
     ];
   }
   if (answer.outcome === 'failed') {
+    const which = context.options.python === undefined ? 'the Python found' : context.options.python;
     return [
-      finding('PY-BROKEN', 'python', 'warning', 'the Python found does not work', {
+      finding('PY-BROKEN', 'python', 'warning', `${which} does not work`, {
         evidence: [answer.detail],
         fix: fix('Repair it, or name another with --python.', 'gpuforge doctor --python PATH'),
       }),

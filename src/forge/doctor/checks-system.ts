@@ -1,7 +1,9 @@
 // Areas tools, disk, network, data and compute.
 
 import { describeCache } from '../detect/cache.ts';
+import type { Mirrors } from '../env/mirrors.ts';
 import { formatBytes } from '../style.ts';
+import { checkConda } from './conda.ts';
 import { findProgram } from './programs.ts';
 import { type Context, type DeviceVerdict, type Finding, finding, fix } from './types.ts';
 
@@ -12,7 +14,8 @@ const STALE_MONTHS = 6;
 const installers = ['uv', 'pixi', 'conda', 'mamba', 'micromamba', 'pip', 'pip3'];
 const engines = ['docker', 'podman'];
 
-export function checkTools({ ports }: Context): readonly Finding[] {
+export async function checkTools(context: Context): Promise<readonly Finding[]> {
+  const { ports } = context;
   const present = [...installers, ...engines].flatMap((name) => {
     const path = findProgram(ports, name);
     return path === undefined ? [] : [{ name, path }];
@@ -26,7 +29,8 @@ export function checkTools({ ports }: Context): readonly Finding[] {
       }),
     ];
   }
-  return [finding('TOOLS-FOUND', 'tools', 'ok', present.map(({ name }) => name).join(', '), { evidence })];
+  const names = present.map(({ name }) => name).join(', ');
+  return [finding('TOOLS-FOUND', 'tools', 'ok', names, { evidence }), ...(await checkConda(context))];
 }
 
 /** A CUDA environment of a framework takes 5 to 8 GB. */
@@ -64,15 +68,24 @@ export function checkDisk({ world, ports }: Context): readonly Finding[] {
   return [finding('DISK-OK', 'disk', 'ok', `${formatBytes(least.free)} free`, { evidence })];
 }
 
-const hosts = ['pypi.org', 'download.pytorch.org', 'conda.anaconda.org', 'registry.npmjs.org'];
+const indexes = ({ pypi, pytorch }: Mirrors): readonly string[] => [
+  pypi ?? 'https://pypi.org',
+  pytorch ?? 'https://download.pytorch.org',
+  'https://conda.anaconda.org',
+  'https://registry.npmjs.org',
+];
 
 export async function checkNetwork({ world, ports, options }: Context): Promise<readonly Finding[]> {
-  if (options.offline) return [finding('NET-OFFLINE', 'network', 'skipped', 'not checked (--offline)')];
+  if (options.offline) return [finding('NET-OFFLINE', 'network', 'skipped', 'not checked: the network is off')];
   const proxy = ports.env.HTTPS_PROXY ?? ports.env.https_proxy;
   if (proxy)
     return [finding('NET-PROXY', 'network', 'skipped', 'a proxy is set; the tools reach the indexes through it')];
   const results = await Promise.all(
-    hosts.map(async (host) => ({ host, ...(await world.reach(host, NETWORK_LIMIT_MS)) })),
+    indexes(options.mirrors ?? {}).map(async (index) => {
+      const { hostname, port, protocol } = new URL(index);
+      const number = port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port);
+      return { host: hostname, ...(await world.reach(hostname, NETWORK_LIMIT_MS, number)) };
+    }),
   );
   const evidence = results.map(({ host, ok, detail }) => `${host}: ${ok ? 'reached' : detail}`);
   const failed = results.filter(({ ok }) => !ok);

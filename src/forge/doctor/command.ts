@@ -8,6 +8,7 @@ import { guarded } from '../config/failure.ts';
 import { type Config, loadConfig, settingOf } from '../config/file.ts';
 import { tablesInUse } from '../data/in-use.ts';
 import { detect } from '../detect/detect.ts';
+import { mirrorsOf } from '../env/mirrors.ts';
 import { type Output, styleFor } from '../style.ts';
 import { examine } from './doctor.ts';
 import { applyFixes, type FixPort, planFixes } from './fix.ts';
@@ -55,6 +56,7 @@ async function examined(world: World, flags: DoctorFlags, output: Output, tools:
   const detection = await detect(world.ports, { cache: false, wake: flags.deep ?? false });
   const options = {
     offline,
+    mirrors: mirrorsOf(config),
     ...tablesOf(world, config, output),
     ...(flags.python === undefined ? {} : { python: flags.python }),
     ...(tools.computeProbe === undefined ? {} : { computeProbe: tools.computeProbe }),

@@ -1,6 +1,7 @@
 // What the doctor finds. Plain data: printed, serialised with --json, and acted upon by --fix.
 
 import type { LoadedTables } from '../data/tables.ts';
+import type { Mirrors } from '../env/mirrors.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 
@@ -77,7 +78,7 @@ export interface World {
   readonly packageRoots: readonly string[];
   freeBytes(path: string): number | undefined;
   /** Opens a connection and closes it again; never rejects. */
-  reach(host: string, timeoutMs: number): Promise<{ readonly ok: boolean; readonly detail: string }>;
+  reach(host: string, timeoutMs: number, port: number): Promise<{ readonly ok: boolean; readonly detail: string }>;
 }
 
 export interface DoctorOptions {
@@ -87,6 +88,8 @@ export interface DoctorOptions {
   readonly computeProbe?: ComputeProbe;
   /** The compatibility tables in use; the shipped ones when not given. */
   readonly tables?: LoadedTables;
+  /** What stands in place of the public indexes. */
+  readonly mirrors?: Mirrors;
   /** Months after which the tables count as old. */
   readonly staleMonths?: number;
 }

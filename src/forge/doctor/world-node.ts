@@ -26,10 +26,14 @@ export function nodeWorld(ports: Ports): World {
   };
 }
 
-async function reach(host: string, timeoutMs: number): Promise<{ readonly ok: boolean; readonly detail: string }> {
+async function reach(
+  host: string,
+  timeoutMs: number,
+  port: number,
+): Promise<{ readonly ok: boolean; readonly detail: string }> {
   const { connect } = await import('node:net');
   return new Promise((resolve) => {
-    const socket = connect({ host, port: 443 });
+    const socket = connect({ host, port });
     const end = (ok: boolean, detail: string) => {
       socket.destroy();
       resolve({ ok, detail });

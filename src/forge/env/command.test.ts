@@ -117,6 +117,7 @@ describe('gpuforge env', () => {
     ['an unknown framework', { framework: 'pytoch' }, /unknown framework "pytoch"[\s\S]*Did you mean pytorch/],
     ['an unknown format', { format: 'uv,exe' }, /unknown format "exe"/],
     ['no Python version', { python: 'three' }, /is no Python version/],
+    ['a free-threaded Python', { python: '3.13t' }, /"3\.13t" is a free-threaded Python/],
     ['a Python of before 3', { python: '2.7' }, /no framework is built for Python 2\.7 any more/],
     ['a data file that is not there', { data: '/nonexistent.json' }, /cannot read/],
   ] as const)('%s is an error with status 2, and nothing is written', async (_what, flags, message) => {
@@ -184,6 +185,21 @@ describe('gpuforge env', () => {
     expect(text).toContain('"nltk>=3.9"');
     expect(readdirSync(join(folder, 'demo'))).toEqual(['pyproject.toml']);
     expect(output.err).toMatch(/last reviewed on 2026-11-15, 12 months ago/);
+  });
+
+  it('names the mirror of PyPI in every file from which something is installed', async () => {
+    const path = join(folder, 'config.json');
+    writeFileSync(path, JSON.stringify({ mirrors: { pypi: 'https://mirror.example/simple' } }));
+    // AMD's builds are not on conda-forge, so its file has packages for pip too.
+    const formats = 'uv,requirements,conda,pixi,docker,apptainer,cloud-init,verify';
+    const flags = { profile: 'nlp', format: formats };
+    const output = capture();
+    const on = { machine: machines.rx9070xt!, cwd: folder };
+    expect(await runEnv(ports({ GPUFORGE_CONFIG: path }), 'demo', flags, output, on)).toBe(0);
+    const files = readdirSync(join(folder, 'demo')).filter((name) => name !== 'verify.py');
+    expect(files.length).toBe(7);
+    for (const name of files)
+      expect(readFileSync(join(folder, 'demo', name), 'utf8'), name).toContain('https://mirror.example/simple');
   });
 
   it('warns about a broken configuration and goes on', async () => {

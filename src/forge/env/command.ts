@@ -9,11 +9,12 @@ import { type Config, settingOf } from '../config/file.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { allProfiles, findProfile } from '../profiles/profiles.ts';
-import { machineOf, mirrorsOf, prepare, type ResolveFlags, stale, wishes } from '../resolve/command.ts';
+import { machineOf, prepare, type ResolveFlags, stale, wishes } from '../resolve/command.ts';
 import { nameOf } from '../resolve/wheels.ts';
 import { columns, type Output, type Style, styleFor } from '../style.ts';
 import { wrap } from '../text/quote.ts';
 import { type InstallPort, install, lock, wheelhouse } from './install.ts';
+import { mirrorsOf } from './mirrors.ts';
 import { checkName, type EnvPlan, planEnvironment } from './plan.ts';
 import { extraOf } from './uv.ts';
 import { inspect, type Placement, writeFiles } from './write.ts';
@@ -137,7 +138,7 @@ async function follow(
   if (flags.lock && (await lock(folder, wanted, options.tools, output)) !== 0) return EXIT.no;
   if (flags.wheelhouse !== undefined) {
     const target = resolvePath(options.cwd ?? process.cwd(), flags.wheelhouse);
-    if ((await wheelhouse(folder, target, options.tools, output)) !== 0) return EXIT.no;
+    if ((await wheelhouse(plan, folder, target, wanted, options.tools, output)) !== 0) return EXIT.no;
   }
   if (!flags.install) return EXIT.done;
   return install(plan, folder, wanted, options.tools, output, {

@@ -22,6 +22,7 @@ export function writeConda(plan: EnvPlan, checked: boolean): string {
     else pip.push(spell(use, specOf(use, plan.profile.pin === 'exact')));
   }
   if (pip.length > 0) conda.push('pip');
+  if (pip.length > 0 && plan.pypiIndex !== null) pip.unshift(`--index-url ${plan.pypiIndex}`);
   const notes = [
     ...plan.madeFor,
     `Install: conda env create -f environment.yml && conda activate ${plan.name}${checked ? ' && python verify.py' : ''}`,

@@ -1,6 +1,6 @@
 // Installing on the real machine.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,29 @@ import type { InstallPort } from './install.ts';
 
 export function nodeInstallPort(ports: Ports): InstallPort {
   return {
-    run: (program, args, cwd) =>
+    run: (program, args, cwd, hear) =>
       new Promise((resolve) => {
-        const child = spawn(program, [...args], { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
+        // uv and pixi draw their progress where they write errors: on a pipe they would draw none.
+        const listens = hear !== undefined && program !== 'uv' && program !== 'pixi';
+        const child = spawn(program, [...args], { cwd, stdio: ['ignore', 'inherit', listens ? 'pipe' : 'inherit'] });
+        child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+          process.stderr.write(text);
+          hear?.(text);
+        });
         child.on('error', () => resolve(null));
         child.on('close', (status) => resolve(status ?? 1));
       }),
     has: (program) => findProgram(ports, program) !== undefined,
+    pythonVersion(program) {
+      const asked = ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'];
+      const { status, stdout } = spawnSync(program, asked, {
+        encoding: 'utf8',
+        timeout: 5000,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      return status === 0 ? stdout.trim() : undefined;
+    },
+    platform: `${ports.platform}-${ports.arch}`,
     freeBytes(folder) {
       try {
         const { bavail, bsize } = fs.statfsSync(folder);

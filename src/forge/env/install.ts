@@ -6,17 +6,23 @@
 import { join } from 'node:path';
 import { ArgumentError } from '../../errors.ts';
 import type { Output } from '../style.ts';
+import { plainText } from '../text/plain.ts';
 import { shell } from '../text/quote.ts';
+import { writeExplanation } from './explained.ts';
 import type { EnvPlan } from './plan.ts';
 import { estimate, gigabytes } from './sizes.ts';
 import { extraOf } from './uv.ts';
 import type { Format } from './writers.ts';
 
 export interface InstallPort {
-  /** Runs a program with its output shown; its status, or null when it did not start. */
-  run(program: string, args: readonly string[], cwd: string): Promise<number | null>;
+  /** Runs a program with its output shown; its status, or null when it did not start. `hear` gets what it says of errors. */
+  run(program: string, args: readonly string[], cwd: string, hear?: (text: string) => void): Promise<number | null>;
   /** True when the program is on the path. */
   has(program: string): boolean;
+  /** The Python it is, "3.12"; undefined where it does not run: a shim of pyenv stands on the path without one behind it. */
+  pythonVersion(program: string): string | undefined;
+  /** Where things are installed: "linux-x64". */
+  readonly platform: string;
   freeBytes(folder: string): number | undefined;
   readonly isRoot: boolean;
   /** SHA-256 of every file in a folder, by name. */
@@ -32,6 +38,9 @@ export interface InstallOptions {
   readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
 }
 
+/** The end of what a tool says is what it failed of. */
+const MOST_HEARD = 64 * 1024;
+
 type Command = readonly [program: string, ...args: string[]];
 
 /** The file of each format, and the tool that installs it. */
@@ -45,20 +54,46 @@ const TOOLS: readonly (readonly [Format, string])[] = [
 const listed = (names: readonly string[]): string =>
   names.length === 1 ? `${names[0]} is` : `${names.slice(0, -1).join(', ')} and ${names.at(-1)} are`;
 
+const pythonNames = (plan: EnvPlan): readonly string[] => [`python${plan.python}`, 'python3', 'python'];
+
+/** The Python that the versions are pinned for, else the first that runs. */
+function findPython(
+  plan: EnvPlan,
+  port: InstallPort,
+): { readonly program: string; readonly version: string } | undefined {
+  const found = pythonNames(plan)
+    .filter((program) => port.has(program))
+    .flatMap((program) => {
+      const version = port.pythonVersion(program);
+      return version === undefined ? [] : [{ program, version }];
+    });
+  return found.find(({ version }) => version === plan.python) ?? found[0];
+}
+
+/** What is installed must be for this system; files for another are installed there. */
+function refuseElsewhere(plan: EnvPlan, port: InstallPort): void {
+  if (plan.platform === port.platform) return;
+  throw new ArgumentError({
+    code: 'FORGE_OTHER_SYSTEM',
+    message: `the files are for ${plan.platform}, and this is ${port.platform}: nothing is installed or downloaded`,
+    fix: 'Take the folder there, and run the lines under Next.',
+    where: 'forge.env',
+  });
+}
+
 /** The commands of the first tool that is there and has its file; the check comes last. */
 export function installCommands(
   plan: EnvPlan,
   wanted: readonly Format[],
   has: (name: string) => boolean,
+  python: string | null = pythonNames(plan).find(has) ?? null,
 ): readonly Command[] {
   const plain = plan.choice.backend === 'cpu' || plan.choice.backend === 'mps';
   const extra = plain ? [] : ['--extra', extraOf(plan.choice)];
   const check = wanted.includes('verify');
   if (wanted.includes('uv') && has('uv'))
     return [['uv', 'sync', ...extra], ...(check ? [['uv', 'run', ...extra, 'python', 'verify.py'] as const] : [])];
-  // The versions are pinned for one Python; another is taken where that is not here.
-  const python = [`python${plan.python}`, 'python3', 'python'].find(has);
-  if (wanted.includes('requirements') && python !== undefined) {
+  if (wanted.includes('requirements') && python !== null) {
     const own = process.platform === 'win32' ? '.venv\\Scripts\\python.exe' : '.venv/bin/python';
     return [
       [python, '-m', 'venv', '.venv'],
@@ -84,7 +119,9 @@ export async function install(
   output: Output,
   options: InstallOptions,
 ): Promise<number> {
-  const commands = installCommands(plan, wanted, (name) => port.has(name));
+  refuseElsewhere(plan, port);
+  const python = findPython(plan, port);
+  const commands = installCommands(plan, wanted, (name) => port.has(name), python?.program ?? null);
   if (commands.length === 0) {
     const tools = TOOLS.filter(([format]) => wanted.includes(format)).map(([, needs]) => needs);
     output.warn(
@@ -102,6 +139,10 @@ export async function install(
     return 1;
   }
   for (const command of commands) output.warn(`  ${command.map(shell).join(' ')}\n`);
+  if (python && python.version !== plan.python && commands[0]![0] === python.program)
+    output.warn(
+      `The versions are pinned for Python ${plan.python}, and ${python.program} is ${python.version}: if one does not fit, write the files with --python ${python.version}.\n`,
+    );
   if (port.isRoot && !options.allowRoot) {
     output.warn('Not installed: this is root. Run it as yourself, or add --allow-root.\n');
     return 1;
@@ -115,12 +156,17 @@ export async function install(
     return 1;
   }
   for (const [program, ...args] of commands) {
-    const status = await port.run(program, args, folder);
+    let heard = '';
+    const status = await port.run(program, args, folder, (text) => {
+      heard = `${heard}${text}`.slice(-MOST_HEARD);
+    });
     if (status === 0) continue;
     const line = [program, ...args].map(shell).join(' ');
     output.warn(
       `\n"${line}" ${status === null ? 'did not start' : `ended with status ${status}`}. The files are kept; go on with: cd ${shell(folder)} && ${line}\n`,
     );
+    if (heard === '') output.warn(`What it says means: ${line} 2>&1 | gpuforge explain -\n`);
+    else writeExplanation(plainText(heard), { write: (text) => output.warn(text) });
     return 1;
   }
   return 0;
@@ -151,7 +197,21 @@ export async function lock(
 const SUMS = 'SHA256SUMS';
 
 /** All wheels into one folder, with their hashes. What is there is checked and not fetched again. */
-export async function wheelhouse(folder: string, target: string, port: InstallPort, output: Output): Promise<number> {
+export async function wheelhouse(
+  plan: EnvPlan,
+  folder: string,
+  target: string,
+  wanted: readonly Format[],
+  port: InstallPort,
+  output: Output,
+): Promise<number> {
+  refuseElsewhere(plan, port);
+  const python = findPython(plan, port);
+  if (!wanted.includes('requirements') || python === undefined) {
+    const lacks = python === undefined ? 'a Python is not here' : 'requirements.txt is not among the files';
+    output.warn(`\nNothing is downloaded: pip does that from requirements.txt, and ${lacks}.\n`);
+    return 1;
+  }
   const before = sums(port.read(join(target, SUMS)) ?? '');
   const found = port.hashes(target);
   const broken = Object.keys(before).filter((name) => found[name] !== undefined && found[name] !== before[name]);
@@ -163,9 +223,10 @@ export async function wheelhouse(folder: string, target: string, port: InstallPo
       where: 'forge.env',
     });
   }
-  const python = port.has('python3') ? 'python3' : 'python';
-  const args = ['-m', 'pip', 'download', '--dest', target, '--requirement', join(folder, 'requirements.txt')];
-  const status = await port.run(python, args, folder);
+  // Another Python than the one of the environment fetches for it what is built already.
+  const other = python.version === plan.python ? [] : ['--python-version', plan.python, '--only-binary', ':all:'];
+  const args = ['-m', 'pip', 'download', ...other, '--dest', target, '--requirement', join(folder, 'requirements.txt')];
+  const status = await port.run(python.program, args, folder);
   const now = port.hashes(target);
   const names = Object.keys(now)
     .filter((name) => name !== SUMS)

@@ -1,5 +1,6 @@
 // Mirrors of the package indexes, from the configuration. Only the start of an address is replaced, so the variant stays.
 
+import { type Config, settingOf } from '../config/file.ts';
 import type { Choice } from '../resolve/types.ts';
 
 export interface Mirrors {
@@ -22,4 +23,14 @@ export function mirrored(choice: Choice, mirrors: Mirrors | undefined): Choice {
     }
   }
   return choice;
+}
+
+/** The mirrors of the configuration, for the addresses that are printed and written. */
+export function mirrorsOf(config: Config): Mirrors {
+  return Object.fromEntries(
+    ['pypi', 'pytorch', 'amd'].flatMap((key) => {
+      const url = settingOf<string | null>(config, `mirrors.${key}`);
+      return url === null ? [] : [[key, url]];
+    }),
+  );
 }

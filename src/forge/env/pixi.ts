@@ -32,6 +32,7 @@ export function writePixi(plan: EnvPlan, checked: boolean): string {
     'channels = ["conda-forge"]',
     `platforms = [${toml(PLATFORM[plan.platform])}]`,
     '',
+    ...(plan.pypiIndex === null ? [] : ['[pypi-options]', `index-url = ${toml(plan.pypiIndex)}`, '']),
     ...(checked ? ['[tasks]', 'verify = "python verify.py"', ''] : []),
     '[dependencies]',
     `python = ${toml(`${plan.python}.*`)}`,

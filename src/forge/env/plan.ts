@@ -22,6 +22,7 @@ import { resolve } from '../resolve/resolve.ts';
 import type { Choice, Requirement, Resolution } from '../resolve/types.ts';
 import { nameOf } from '../resolve/wheels.ts';
 import { listed } from '../text/listed.ts';
+import { ubuntuDriver } from './driver-package.ts';
 import type { Mirrors } from './mirrors.ts';
 import { mirrored } from './mirrors.ts';
 
@@ -57,6 +58,8 @@ export interface EnvPlan {
   readonly minimal: boolean;
   /** The CUDA version the driver reports, where there is one. */
   readonly driverCuda: string | null;
+  /** Ubuntu's package of the NVIDIA driver for the cards; null where there is none, or none is needed. */
+  readonly driverPackage: string | null;
   readonly container: ContainerPlan;
   /** Lines for the head of each file: machine, build, reason. */
   readonly madeFor: readonly string[];
@@ -140,6 +143,10 @@ export function planEnvironment(tables: Tables, request: PlanRequest): EnvPlan {
     selection,
     minimal: request.minimal ?? false,
     driverCuda: driverCudaOf(tables, machine),
+    driverPackage: ubuntuDriver(
+      tables,
+      machine.gpus.flatMap((gpu) => factValue(gpu.computeCapability) ?? []),
+    ),
     container: planContainer(tables, request, profile, choice, selection),
     madeFor: headLines(machine, choice, resolution, request.dataReviewed),
     warnings: [...resolution.warnings, ...(request.profile ? (score?.warnings ?? []) : [])],

@@ -7,7 +7,7 @@ import { explain } from '../explain/explain.ts';
 import type { Ports } from '../ports.ts';
 import type { Output } from '../style.ts';
 import { plainText } from '../text/plain.ts';
-import { shell } from '../text/quote.ts';
+import { writeExplanation } from './explained.ts';
 
 const VERIFY_SCHEMA = 'gpuforge.verify/1';
 const LIMIT_MS = 120_000;
@@ -24,11 +24,15 @@ export function runVerify(ports: Ports, flags: VerifyFlags, output: Output, cwd 
   return guarded(VERIFY_SCHEMA, flags.json ?? false, output, async () => {
     const folder = flags.env ?? cwd;
     const script = join(folder, 'verify.py');
-    if (!ports.files.exists(script)) {
+    // What stands there instead, a pipe or a folder, would keep Python waiting.
+    if (ports.files.read(script) === undefined) {
+      const known = ports.files.exists(folder);
       throw new ArgumentError({
         code: 'FORGE_NO_VERIFY',
-        message: `there is no verify.py in ${folder}`,
-        fix: 'Write one with: gpuforge env NAME --format uv,verify; or name the folder with --env.',
+        message: known ? `there is no verify.py that can be read in ${folder}` : `there is no folder ${folder}`,
+        fix: known
+          ? 'Write one with: gpuforge env NAME --format uv,verify; or name the folder with --env.'
+          : 'Name the folder of an environment with --env.',
         where: 'forge.verify',
       });
     }
@@ -46,8 +50,8 @@ export function runVerify(ports: Ports, flags: VerifyFlags, output: Output, cwd 
     }
     const text = plainText(`${result.stdout}${result.stderr}`);
     const status = result.outcome === 'exited' ? (result.status ?? 1) : 1;
-    const found = status === 0 ? [] : explain(text, {});
     if (flags.json) {
+      const found = status === 0 ? [] : explain(text, {});
       output.write(
         `${JSON.stringify({ schema: VERIFY_SCHEMA, python, status, timedOut: result.outcome === 'timeout', output: text, explanations: found.map(({ code, title, fix }) => ({ code, title, fix })) }, null, 2)}\n`,
       );
@@ -55,14 +59,7 @@ export function runVerify(ports: Ports, flags: VerifyFlags, output: Output, cwd 
     }
     output.write(text.endsWith('\n') || text === '' ? text : `${text}\n`);
     if (result.outcome === 'timeout') output.warn(`no answer within ${LIMIT_MS / 1000} s; ended\n`);
-    const [first] = found;
-    if (first) {
-      output.write(`\n${first.title}\n`);
-      first.fix.forEach((step, i) => {
-        output.write(`  ${i + 1}. ${step.text}\n`);
-        if (step.command) output.write(`       ${step.command.map(shell).join(' ')}\n`);
-      });
-    }
+    if (status !== 0) writeExplanation(text, output);
     return status;
   });
 }

@@ -6,6 +6,7 @@
 import { ArgumentError } from '../../errors.ts';
 import { type Infer, list, nearest, number, object, oneOf, text } from '../data/schema.ts';
 import type { ProfileRow, Tables } from '../data/schemas.ts';
+import { asWord } from '../text/plain.ts';
 
 export const REQUIREMENT =
   /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([A-Za-z0-9._-]+)\])?\s*((?:(?:==|>=|<=|~=|!=|<|>)[0-9][A-Za-z0-9.*+!]*)(?:,(?:==|>=|<=|~=|!=|<|>)[0-9][A-Za-z0-9.*+!]*)*)?$/;
@@ -38,7 +39,7 @@ export function allProfiles(tables: Tables, own: Readonly<Record<string, UserPro
 }
 
 export function findProfile(profiles: readonly Profile[], name: string): Profile {
-  const wanted = name.trim().toLowerCase().replaceAll('-', '_');
+  const wanted = asWord(name).replaceAll('-', '_');
   const found = profiles.find((profile) => profile.name === wanted);
   if (found) return found;
   const names = profiles.map((profile) => profile.name);

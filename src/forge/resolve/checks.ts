@@ -197,6 +197,8 @@ function gpuDriver(wheel: Wheel, target: Target, tables: Tables): Passed | Faile
 function driver(wheel: Wheel, target: Target, tables: Tables): Passed | Failed {
   const { cuda } = wheel;
   if (!cuda) return nothing;
+  if (wheel.l4t !== undefined)
+    return passed('driver', `${wheel.variant} is built for the driver of L4T ${wheel.l4t}`, wheel.source);
   const family = familyMinimum(tables, cuda.version, target.driverColumn);
   const minimum = target.driverColumn === 'linux' ? (cuda.minDriver ?? family?.driver) : family?.driver;
   if (minimum === undefined) return failed(`no driver is known that runs CUDA ${cuda.version}`, wheel.source);
@@ -237,7 +239,11 @@ function libc(wheel: Wheel, target: Target): Passed | Failed {
     return nothing;
   return compareVersions(target.glibc, wheel.glibc) >= 0
     ? nothing
-    : failed(`the wheels need glibc ${wheel.glibc}; here it is ${target.glibc}`, wheel.source);
+    : failed(
+        `the wheels need glibc ${wheel.glibc}; here it is ${target.glibc}`,
+        wheel.source,
+        `newer releases need glibc ${wheel.glibc}; here it is ${target.glibc}`,
+      );
 }
 
 function macos(wheel: Wheel, target: Target): Passed | Failed {

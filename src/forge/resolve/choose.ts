@@ -6,6 +6,7 @@
 // selects it (sets.ts). Pure: reads nothing but its arguments.
 
 import type { Tables } from '../data/schemas.ts';
+import { shell } from '../text/quote.ts';
 import { hostTarget, pythonsIn, smOf, type VendorTarget, vendorTargets } from './facts.ts';
 import { type Candidate, judge, rank } from './judge.ts';
 import { adviceFor, mainReason, proofOf, pythonStep, summarise, wished } from './proof.ts';
@@ -150,7 +151,8 @@ const MAKERS = { nvidia: 'NVIDIA', amd: 'AMD', intel: 'Intel', apple: 'Apple' } 
 
 /** "AMD Radeon 680M (gfx1035)": what no build has kernels for. */
 function withTarget({ name, gfx, family }: TargetGpu): string {
-  const target = gfx ?? family;
+  // The families before Arc have names of our own, which tell a reader nothing.
+  const target = gfx ?? (family === 'gen' || family === 'xe-lp' ? undefined : family);
   return target === undefined || name.includes(target) ? name : `${name} (${target})`;
 }
 
@@ -161,7 +163,7 @@ function otherVendors(targets: readonly VendorTarget[], chosen: VendorTarget): r
     .flatMap((entry) => entry.target.gpus.filter((gpu) => !gpu.integrated))
     .map((gpu) => {
       const id = gpu.cc ? smOf(gpu.cc) : (gpu.gfx ?? gpu.name);
-      return `${gpu.name} is left out: one build serves the GPUs of one vendor; "--for ${id}" gives the build for it`;
+      return `${gpu.name} is left out: one build serves the GPUs of one vendor; --for ${shell(id)} gives the build for it`;
     })
     .filter((line, i, all) => all.indexOf(line) === i);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { capture } from '../config/testing.ts';
 import { nodePorts } from '../ports-node.ts';
-import { type ResolveFlags, runResolve } from './command.ts';
+import { frameworkOf, type ResolveFlags, runResolve } from './command.ts';
 import { overrideOf } from './machine-for.ts';
 
 let folder = '';
@@ -51,7 +51,11 @@ describe('a machine that is not this one', () => {
       overrideOf({ gpu: ['Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XTX],RTX 4090'] }).gpus,
     ).toHaveLength(2);
     for (const empty of ['', ' ', ',,']) expect(() => overrideOf({ gpu: [empty] }), empty).toThrow(/names no GPU/);
+    expect(() => overrideOf({ forInstance: 'g5.xlarge', for: ['RTX 4090'] })).toThrow(/has its own GPU \(A10G\)/);
     expect(overrideOf({ for: ['GB10'] })).toMatchObject({ arch: 'arm64' });
+    // Pasted from a page, with what cannot be seen.
+    expect(overrideOf({ os: ' linux\u200b', arch: '\ufeffx64' })).toEqual({ platform: 'linux', arch: 'x64' });
+    expect(frameworkOf('Torch\u200b ')).toBe('pytorch');
     expect(overrideOf({ os: 'win32', arch: 'AMD64' })).toEqual({ platform: 'windows', arch: 'x64' });
     expect(overrideOf({})).toEqual({});
   });
@@ -133,7 +137,7 @@ describe('gpuforge resolve', () => {
     const { status, out } = await run({ for: ['RTX 5090'], driver: '550', os: 'linux', arch: 'x64' });
     expect(status).toBe(1);
     expect(out).toMatch(
-      /No build fits[\s\S]*too old for NVIDIA GeForce RTX 5090 itself[\s\S]*Ways out\n {2}- update the driver to R570/,
+      /No build fits[\s\S]*too old for NVIDIA GeForce RTX 5090 itself[\s\S]*Ways out\n {2}- update the driver to R580/,
     );
   });
 
@@ -203,6 +207,21 @@ describe('builds side by side, instances and mirrors', () => {
     expect(out).toMatch(/part at the check kernels/);
     expect(JSON.parse((await go({ compare: ['cu126', 'cu130'], json: true })).out).differsAt).toBe('kernels');
     expect((await go({ compare: ['cu126'] })).status).toBe(2);
+    expect((await go({ compare: ['9.9', 'cu126'] })).out).toMatch(
+      /part before any check:\n {2}9\.9: no build of pytorch 9\.9 is known: the tables hold 1\.13\.1 to/,
+    );
+    expect((await go({ compare: ['torch==2.13.0+cu130', 'torch==2.14.1+cu130'] })).out).toMatch(
+      /neither runs here:\n.*2\.13\.0.*holds no kernels.*\n.*2\.14\.1.*holds no kernels/,
+    );
+    const newer = { for: ['RTX 5090'], driver: '580' };
+    const both = await go({ ...newer, compare: ['torch==2.14.1+cu132', 'torch==2.14.1+cu130'] });
+    expect(both.out).toMatch(/both run; they differ at the check driver:\n.*minor-version compatibility/);
+    expect((await go({ ...newer, compare: ['cu130', 'cu130'] })).out).toContain('no check tells them apart');
+  });
+
+  it('rejects no build for a system that another row of it serves', async () => {
+    const { out } = await go({ for: ['RTX 4090'], driver: '580', verbose: true });
+    expect(out).not.toMatch(/cu13\d has no wheel for linux x64/);
   });
 
   it('knows the GPUs of cloud instances', async () => {

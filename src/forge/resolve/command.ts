@@ -9,10 +9,10 @@ import { tablesInUse } from '../data/in-use.ts';
 import { nearest } from '../data/schema.ts';
 import type { Framework, Tables } from '../data/schemas.ts';
 import { type LoadedTables, staleness } from '../data/tables.ts';
-import { type Mirrors, mirrored } from '../env/mirrors.ts';
+import { type Mirrors, mirrored, mirrorsOf } from '../env/mirrors.ts';
 import type { Ports } from '../ports.ts';
 import { type Output, type Style, styleFor } from '../style.ts';
-import { plainLine } from '../text/plain.ts';
+import { asWord, plainLine } from '../text/plain.ts';
 import { compare, renderComparison } from './compare.ts';
 import { type MachineFlags, machineFor } from './machine-for.ts';
 import { renderBuilds, renderResolution } from './render.ts';
@@ -98,16 +98,6 @@ function compared(tables: Tables, request: ResolveRequest, flags: ResolveFlags, 
   return result.sides.every(({ runs }) => runs) ? EXIT.done : EXIT.no;
 }
 
-/** The mirrors of the configuration, for the addresses that are printed and written. */
-export function mirrorsOf(config: Config): Mirrors {
-  return Object.fromEntries(
-    ['pypi', 'pytorch', 'amd'].flatMap((key) => {
-      const url = settingOf<string | null>(config, `mirrors.${key}`);
-      return url === null ? [] : [[key, url]];
-    }),
-  );
-}
-
 function withMirrors(result: Resolution, mirrors: Mirrors): Resolution {
   return result.status === 'ok'
     ? {
@@ -140,20 +130,27 @@ export function machineOf(ports: Ports, flags: MachineFlags, config: Config): Re
   });
 }
 
+function pythonFault(asked: string): string {
+  const version = asked.replace(/^python/i, '');
+  if (/^[12](?:\.\d+)*$/.test(version)) return `no framework is built for Python ${version} any more`;
+  return /^3\.\d+(?:\.\d+)?t$/i.test(version)
+    ? `"${asked}" is a free-threaded Python, and the tables hold no builds for those`
+    : `"${asked}" is no Python version`;
+}
+
 /** What the flags and the configuration ask for, checked. */
 export function wishes(
   config: Config,
   flags: Pick<ResolveFlags, 'framework' | 'python' | 'cpuOnly' | 'check'>,
 ): Omit<ResolveRequest, 'machine'> {
-  const asked = flags.python ?? settingOf<string | null>(config, 'env.python') ?? undefined;
+  const given = flags.python ?? settingOf<string | null>(config, 'env.python') ?? undefined;
+  const asked = given === undefined ? undefined : plainLine(given).trim();
   // Wheels go by the minor version: "3.12.7" and "python3.12" are 3.12.
-  const python = asked === undefined ? undefined : /^(?:python)?(3\.\d{1,2})(?:\.\d{1,3})?$/i.exec(asked.trim())?.[1];
+  const python = asked === undefined ? undefined : /^(?:python)?(3\.\d{1,2})(?:\.\d{1,3})?$/i.exec(asked)?.[1];
   if (asked !== undefined && python === undefined) {
     throw new ArgumentError({
       code: 'FORGE_BAD_PYTHON',
-      message: /^(?:python)?[12](?:\.\d+)*$/i.test(asked.trim())
-        ? `--python: no framework is built for Python ${plainLine(asked).replace(/^python/i, '')} any more`
-        : `--python: "${plainLine(asked)}" is no Python version`,
+      message: `--python: ${pythonFault(asked)}`,
       fix: 'Give a version of Python 3, such as 3.12.',
       where: 'forge.resolve',
     });
@@ -177,9 +174,10 @@ const NAMES: Readonly<Record<string, Framework>> = {
 };
 
 export function frameworkOf(name: string): Framework {
-  const found = NAMES[name.toLowerCase()];
+  const word = asWord(name);
+  const found = NAMES[word];
   if (found) return found;
-  const near = nearest(name.toLowerCase(), Object.keys(NAMES));
+  const near = nearest(word, Object.keys(NAMES));
   throw new ArgumentError({
     code: 'FORGE_UNKNOWN_FRAMEWORK',
     message: `unknown framework "${name}"`,

@@ -16,6 +16,8 @@ export interface Side {
   /** What each check said: the fact that passed, or the reason that it did not. */
   readonly checks: Readonly<Partial<Record<CheckName, string>>>;
   readonly failedAt: CheckName | null;
+  /** Why it does not run; null where it does. */
+  readonly reason: string | null;
   readonly minorVersionCompatibility: boolean;
 }
 
@@ -36,9 +38,15 @@ export function compare(tables: Tables, a: Asked, b: Asked): Comparison {
   const order = checks.map(({ name }) => name);
   const differsAt =
     order.find((name) => (sides[0].failedAt === name) !== (sides[1].failedAt === name)) ??
-    order.find((name) => sides[0].checks[name] !== sides[1].checks[name]) ??
+    order.find((name) => substance(sides[0], name) !== substance(sides[1], name)) ??
     null;
   return { schema: COMPARE_SCHEMA, sides, differsAt };
+}
+
+/** What a check said, without the name of the build: "cu126 has wheels for linux x64" and the same of cu130 do not differ. */
+function substance({ build, checks: said }: Side, name: CheckName): string | undefined {
+  const variant = build?.split(' ').at(-1);
+  return variant === undefined ? said[name] : said[name]?.replaceAll(variant, '…');
 }
 
 function sideOf(tables: Tables, { text, request }: Asked): Side {
@@ -52,6 +60,7 @@ function sideOf(tables: Tables, { text, request }: Asked): Side {
       runs: true,
       checks: Object.fromEntries(facts),
       failedAt: null,
+      reason: null,
       minorVersionCompatibility: result.choice.minorVersionCompatibility,
     };
   }
@@ -62,6 +71,7 @@ function sideOf(tables: Tables, { text, request }: Asked): Side {
     runs: false,
     checks: telling ? { [telling.check]: telling.reason } : {},
     failedAt: telling?.check ?? null,
+    reason: telling?.reason ?? result.reason,
     minorVersionCompatibility: false,
   };
 }
@@ -72,11 +82,17 @@ export function renderComparison({ sides, differsAt }: Comparison, style: Style)
     side.runs ? style.green('runs here') : style.red('does not run here'),
   ]);
   const lines = [columns(head, 2, 0).trimEnd()];
-  if (differsAt === null) return `${lines.join('\n')}\n\nno check tells them apart\n`;
-  lines.push('', `they part at the check ${style.bold(differsAt)}:`);
+  const failing = sides.filter(({ runs }) => !runs);
+  if (failing.length === 2) lines.push('', 'neither runs here:');
+  else if (differsAt === null) return `${lines.join('\n')}\n\nno check tells them apart\n`;
+  else if (failing.some(({ failedAt }) => failedAt === null)) lines.push('', 'they part before any check:');
+  else {
+    const how = failing.length === 0 ? 'both run; they differ' : 'they part';
+    lines.push('', `${how} at the check ${style.bold(differsAt)}:`);
+  }
   for (const side of sides) {
-    const said = side.checks[differsAt] ?? (side.runs ? 'passed' : 'not reached');
-    lines.push(`  ${side.build ?? side.asked}: ${said}`);
+    const passed = differsAt === null ? undefined : side.checks[differsAt];
+    lines.push(`  ${side.build ?? side.asked}: ${side.reason ?? passed ?? 'passed'}`);
   }
   return `${lines.join('\n')}\n`;
 }

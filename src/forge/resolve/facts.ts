@@ -60,7 +60,8 @@ export function vendorTargets(tables: Tables, machine: Machine, python: string |
       .filter(({ gpu }) => chosen.includes(gpu))
       .map(({ gpu, index }) => targetGpu(gpu, vendor, index));
     const driver = vendor === 'nvidia' ? nvidiaDriver(tables, machine, gpus) : undefined;
-    if (driver?.assumed) {
+    // Apple's system has no driver of NVIDIA to install.
+    if (driver?.assumed && machine.host.platform !== 'macos') {
       warnings.push(
         gpus.every(({ tegra }) => tegra)
           ? 'the driver of a Jetson comes with its JetPack: the build is for that JetPack'

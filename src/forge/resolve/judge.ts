@@ -17,10 +17,16 @@ export interface Judgement {
   readonly rejected: readonly { readonly wheel: Wheel; readonly rejection: Rejection }[];
 }
 
+const hasPlatform = ({ platforms }: Wheel, { platform }: Target): boolean =>
+  platform !== undefined && platforms.includes(platform);
+
 export function judge(tables: Tables, wheels: readonly Wheel[], target: Target): Judgement {
   const accepted: Candidate[] = [];
   const rejected: { wheel: Wheel; rejection: Rejection }[] = [];
+  const here = new Set(wheels.filter((wheel) => hasPlatform(wheel, target)).map(nameOf));
   for (const wheel of wheels) {
+    // The tables hold a build once for each set of kernels: the one for servers on arm64 is no other build on x64.
+    if (here.has(nameOf(wheel)) && !hasPlatform(wheel, target)) continue;
     const steps: ProofStep[] = [];
     let minorVersionCompatibility = false;
     let fault: Rejection | undefined;

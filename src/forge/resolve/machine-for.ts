@@ -8,6 +8,7 @@ import { detect } from '../detect/detect.ts';
 import { driverVersion, namesIn, type Override } from '../detect/override.ts';
 import { type Arch, type Machine, missing, type Platform } from '../machine.ts';
 import type { Ports } from '../ports.ts';
+import { asWord } from '../text/plain.ts';
 import { instanceOf, instances } from './instances.ts';
 
 export interface MachineFlags {
@@ -67,8 +68,16 @@ export function overrideOf(flags: MachineFlags): Override {
   if (named.length > 0 && gpus.length === 0) {
     throw new ArgumentError({
       code: 'UNKNOWN_GPU',
-      message: `--gpu: "${named.join(',')}" names no GPU`,
+      message: `${flags.for ? '--for' : '--gpu'}: "${named.join(',')}" names no GPU`,
       fix: 'Give a product name ("RTX 4090"), or leave the option out to use this machine.',
+      where: 'forge.resolve',
+    });
+  }
+  if (instance && named.length > 0) {
+    throw new ArgumentError({
+      code: 'FORGE_BAD_VALUE',
+      message: `--for-instance: ${flags.forInstance} has its own GPU (${instance.gpu}), and --for names another`,
+      fix: 'Give one of the two.',
       where: 'forge.resolve',
     });
   }
@@ -114,7 +123,7 @@ function elsewhere(machine: Machine, override: Override): Machine {
 }
 
 function oneOf<T extends string>(value: string, allowed: readonly T[], flag: string): T {
-  const plain = value.toLowerCase();
+  const plain = asWord(value);
   const found = allowed.find((entry) => entry === (SYNONYMS[plain] ?? plain));
   if (found !== undefined) return found;
   throw new ArgumentError({

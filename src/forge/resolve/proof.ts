@@ -27,7 +27,7 @@ export function proofOf(
       steps.push({ check: 'machine', fact: line, source: origin && 'source' in origin ? origin.source : 'detection' });
     }
   }
-  if (target.driver !== undefined) {
+  if (target.driver !== undefined && !hasUnknownJetPack(target)) {
     const driver = request.machine.drivers.nvidia?.version;
     steps.push({
       check: 'machine',
@@ -59,11 +59,15 @@ export function pythonStep(tables: Tables, wheel: Wheel, asked: string | undefin
   };
 }
 
+/** A board's driver comes with its JetPack: the branch that was assumed for it says nothing. */
+const hasUnknownJetPack = ({ driverAssumed, gpus }: Target): boolean => driverAssumed && gpus.every((gpu) => gpu.tegra);
+
 /** "driver 570 → CUDA 12.8 → cu126, because cu130 needs driver 580 …": why nothing newer was taken. */
 export function summarise(target: Target, candidate: Candidate, rejected: readonly Rejection[]): string {
   const { wheel } = candidate;
   const chain: string[] = [];
-  if (target.driver !== undefined) chain.push(`driver ${target.driver}`, `CUDA ${target.driverCuda ?? 'unknown'}`);
+  if (target.driver !== undefined && !hasUnknownJetPack(target))
+    chain.push(`driver ${target.driver}`, `CUDA ${target.driverCuda ?? 'unknown'}`);
   else
     chain.push(
       target.gpus
@@ -73,16 +77,37 @@ export function summarise(target: Target, candidate: Candidate, rejected: readon
     );
   chain.push(nameOf(wheel));
   const better = rejected.filter((row) => row.check !== 'platform' && isBetter(row, wheel));
-  const grouped = new Map<string, Set<string>>();
-  for (const row of better) {
-    const variants = grouped.get(row.brief) ?? new Set<string>();
-    grouped.set(row.brief, variants.add(row.build.split(' ')[2] ?? row.build));
-  }
-  const because = [...grouped]
-    .slice(0, 2)
-    .map(([brief, variants]) => brief.replace('{}', listed(newestFirst([...variants]))));
+  const because = told(better).map(({ brief, check }) => {
+    const alike = better.filter((row) => row.check === check && row.brief === brief);
+    const variants = new Set(alike.map(({ build }) => build.split(' ')[2] ?? build));
+    // Older releases of the chosen variant have what newer ones have not.
+    variants.delete(wheel.variant);
+    return brief.replace('{}', variants.size === 0 ? 'newer releases' : listed(newestFirst([...variants])));
+  });
   return `${chain.join(' → ')}${because.length > 0 ? `, because ${because.join('; ')}` : ''}`;
 }
+
+/**
+ * Two reasons are enough: why not the newest build, and what stopped the one that came furthest through the checks. Of reasons
+ * that differ in their numbers alone the least demanding counts, as that is the one to overcome.
+ */
+function told(better: readonly Rejection[]): readonly Rejection[] {
+  const numbers = ({ brief }: Rejection): string => /\d+(?:\.\d+)*/.exec(brief)?.[0] ?? '0';
+  const kind = ({ brief }: Rejection): string => brief.replace(/\d+(?:\.\d+)*/g, '');
+  const kinds = new Map<string, Rejection>();
+  for (const row of better) {
+    const name = row.brief.includes('{}') ? row.brief : kind(row);
+    const before = kinds.get(name);
+    if (!before || compareVersions(numbers(row), numbers(before)) < 0) kinds.set(name, row);
+  }
+  const reasons = [...kinds.values()];
+  if (reasons.length < 3) return reasons;
+  const [first, ...others] = reasons as [Rejection, ...Rejection[]];
+  const further = (a: Rejection, b: Rejection): Rejection => (ORDER.indexOf(b.check) > ORDER.indexOf(a.check) ? b : a);
+  return [first, others.reduce(further)];
+}
+
+const ORDER = checks.map((check) => check.name);
 
 /** "cu132, cu130 and cu126". */
 const listed = (names: readonly string[]): string =>
@@ -158,8 +183,6 @@ const ofAll = ({ reason }: Rejection): string =>
     (_, variant: string, card: string) =>
       `no kernels for ${card} are in any of them${reason.includes(': it has ') ? `; ${variant}, the newest, has ` : ''}`,
   );
-
-const ORDER = checks.map((check) => check.name);
 
 /**
  * The rejection that decides: of the build that came furthest through the checks, so a card that the driver no longer drives

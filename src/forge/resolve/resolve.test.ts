@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { amd, hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
+import { amd, hopeless, intel, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { loadTables } from '../data/tables.ts';
 import { known, type Machine, missing } from '../machine.ts';
 import { listBuilds, resolve } from './resolve.ts';
@@ -277,6 +277,30 @@ describe('the proof', () => {
     );
   });
 
+  it('on a Mac advises no driver of NVIDIA, and gives commands that can be pasted', () => {
+    const mac = machine({ gpus: [nvidia('RTX 4090', '8.9', 24)], driver: null, platform: 'macos', arch: 'arm64' });
+    expect(ask(mac).warnings).toEqual([]);
+    const two = machine({
+      gpus: [nvidia('RTX 4090', '8.9', 24), intel('Intel Arc A770', 'alchemist', 16)],
+      driver: '580',
+    });
+    expect(ask(two).warnings.join()).toContain("--for 'Intel Arc A770' gives the build for it");
+  });
+
+  it('says a reason once, and never that the chosen variant lacks what it has', () => {
+    const gfx942 = machine({ gpus: [amd('MI300X', 'gfx942', 192)] });
+    expect(ask(gfx942, { python: '3.9' }).summary).toMatch(
+      /rocm6\.4, because newer releases need Python 3\.10 at least$/,
+    );
+    expect(ask(one('5.2', '580'), { framework: 'tensorflow' }).summary).toMatch(/sm_52 is not in newer releases$/);
+    expect(ask(one('9.0', '535.183.01'), { framework: 'tensorflow' }).summary).toMatch(
+      /because newer releases have only PTX of CUDA 12\.3 for sm_90, which needs a newer driver$/,
+    );
+    expect(ask(one('7.5', '450.80.02', { host: { glibc: known('2.17', 'file') } })).summary).toMatch(
+      /would need driver 580 or newer; newer releases need glibc 2\.28; here it is 2\.17$/,
+    );
+  });
+
   it.each(Object.keys(machines))('of %s names a source for every step, and each step once', (name) => {
     const result = ask(machines[name]!);
     expect(result.status).toBe('ok');
@@ -305,8 +329,14 @@ describe('when nothing fits', () => {
     expect(build(one('2.0', '390.157'), { variant: 'cu126' })).toMatch(/cu126 holds no kernels for sm_20/);
   });
 
-  it('names the nearest driver that makes a build run', () => {
-    expect(ways(hopeless['rtx5090-550']!)[0]).toBe('driver: update the driver to R570: then torch 2.11.0 cu128 runs');
+  it('names the driver that is kept longest, and the least that makes a build run', () => {
+    expect(ways(hopeless['rtx5090-550']!)[0]).toBe(
+      'driver: update the driver to R580 (long-term branch, supported to 2028-06): then torch 2.14.1 cu130 runs; R570 is the least, with torch 2.11.0 cu128',
+    );
+    const wsl = one('12.0', '566.36', { host: { wsl: 2 } });
+    expect(ways(wsl)[0]).toMatch(/^driver: update the driver in Windows to R580 /);
+    const boxed = one('12.0', '550.54.15', { host: { container: known('docker', 'file') } });
+    expect(ways(boxed)[0]).toMatch(/^driver: update the driver of the host to R580 /);
     expect(ways(hopeless['gtx1080ti-595']!)[0]).toMatch(/go back to driver R58?\d/);
   });
 

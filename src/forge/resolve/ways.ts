@@ -4,7 +4,7 @@
 import type { Framework, Tables } from '../data/schemas.ts';
 import { factValue, known, type Machine } from '../machine.ts';
 import { choose } from './choose.ts';
-import { branchOf } from './drivers.ts';
+import { branchOf, longTermBranch } from './drivers.ts';
 import { hostTarget, nameOfGpu } from './facts.ts';
 import { pythonsText } from './proof.ts';
 import type { Choice, Rejection, ResolveRequest, WayOut } from './types.ts';
@@ -53,11 +53,9 @@ function anotherDriver(tables: Tables, request: ResolveRequest): WayOut | undefi
   const now = nvidia ? factValue(nvidia.version) : undefined;
   if (!nvidia || now === undefined) return undefined;
   const branches = tables.cuda.branches.map((row) => row.branch);
-  const nearestFirst = [
-    ...branches.filter((branch) => branch > branchOf(now)),
-    ...branches.filter((branch) => branch < branchOf(now)).reverse(),
-  ];
-  for (const branch of nearestFirst) {
+  const newer = branches.filter((branch) => branch > branchOf(now));
+  const older = branches.filter((branch) => branch < branchOf(now)).reverse();
+  const on = (branch: number): { readonly branch: number; readonly choice: Choice } | undefined => {
     const machine: Machine = {
       ...request.machine,
       drivers: {
@@ -70,13 +68,35 @@ function anotherDriver(tables: Tables, request: ResolveRequest): WayOut | undefi
       },
     };
     const choice = onGpu(attempt(tables, { ...request, machine }));
-    if (!choice) continue;
-    const support = tables.cuda.support.find((row) => row.branch === branch);
-    const life = support ? ` (${support.kind} branch${support.until ? `, supported to ${support.until}` : ''})` : '';
-    const verb = branch > branchOf(now) ? 'update the driver to' : 'go back to driver';
-    return { kind: 'driver', text: `${verb} R${branch}${life}: then ${nameOf(choice)} runs`, choice };
+    return choice && { branch, choice };
+  };
+  const first = (candidates: readonly number[]): ReturnType<typeof on> => {
+    for (const branch of candidates) {
+      const found = on(branch);
+      if (found) return found;
+    }
+    return undefined;
+  };
+  const { host } = request.machine;
+  const where = host.wsl > 0 ? ' in Windows' : 'source' in host.container ? ' of the host' : '';
+  // The branch that is kept longest; the nearest that will do stands behind it, for machines that cannot have that one.
+  const least = first(newer);
+  const best = newer.includes(longTermBranch(tables)) ? (on(longTermBranch(tables)) ?? least) : least;
+  if (best && least) {
+    const at = best.branch === least.branch ? '' : `; R${least.branch} is the least, with ${nameOf(least.choice)}`;
+    const text = `update the driver${where} to R${best.branch}${life(tables, best.branch)}: then ${nameOf(best.choice)} runs${at}`;
+    return { kind: 'driver', text, choice: best.choice };
   }
-  return undefined;
+  const back = first(older);
+  if (!back) return undefined;
+  const text = `go back to driver R${back.branch}${where}${life(tables, back.branch)}: then ${nameOf(back.choice)} runs`;
+  return { kind: 'driver', text, choice: back.choice };
+}
+
+/** " (long-term branch, supported to 2028-06)" */
+function life(tables: Tables, branch: number): string {
+  const support = tables.cuda.support.find((row) => row.branch === branch);
+  return support ? ` (${support.kind} branch${support.until ? `, supported to ${support.until}` : ''})` : '';
 }
 
 function anotherPython(tables: Tables, request: ResolveRequest): WayOut | undefined {

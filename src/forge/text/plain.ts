@@ -30,6 +30,9 @@ export function plainLine(text: string): string {
   return plainText(text.replace(/[\r\n\u0085\u2028\u2029]+/g, ' ')).replace(/\t/g, ' ');
 }
 
+/** A word of a fixed list as it was typed or pasted: in small letters, without what cannot be seen. */
+export const asWord = (text: string): string => plainLine(text).trim().toLowerCase();
+
 /** All strings of a value, at any depth; a value without such characters is returned as it is. */
 export function plainValue<T>(value: T): T {
   if (typeof value === 'string') return plainLine(value) as T;

@@ -126,6 +126,7 @@ export const nvidiaNames: readonly NvidiaName[] = [
     '12.0',
     null,
   ],
+  ['RTX Spark', '12.1', null],
   ['DGX Spark|GB10 Superchip|GB10 Grace Blackwell|Project DIGITS|Ascent GX10|ThinkStation PGX|ZGX Nano', '12.1', 128],
   ['Pro Max with GB10|EdgeXpert|Veriton GN100|AI TOP ATOM', '12.1', 128],
 ];
@@ -234,7 +235,7 @@ export const amdNames: readonly AmdName[] = [
     'gfx1151',
     null,
   ],
-  ['Steam Deck|Steam Deck OLED|Van Gogh', 'gfx1033', null],
+  ['Steam Deck|Steam Deck LCD|Steam Deck OLED|Van Gogh', 'gfx1033', null],
   ['BC-250', 'gfx1013', 16],
 ];
 
