@@ -108,7 +108,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       `verify.py compared ${got.device ?? 'the device'} with the CPU and the results differ by far more than rounding.`,
     fix: (context) => [
       say('Run it again at stock clocks; a result that changes between runs is a fault of the card or of its memory.'),
-      run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC'),
+      ...(context.vendor === undefined || context.vendor === 'nvidia'
+        ? [run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC')]
+        : []),
       ...reinstall(context),
     ],
     links: [UV],

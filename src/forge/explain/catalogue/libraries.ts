@@ -2,7 +2,7 @@
 
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { install, reinstall, run, say, unset, watchMemory } from '../steps.ts';
-import type { ErrorClass } from '../types.ts';
+import type { ErrorClass, Software } from '../types.ts';
 import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
 
 /** The libraries of the toolkit, as Linux and Windows spell them. */
@@ -13,6 +13,13 @@ const GONE =
 
 /** ONNX Runtime for JavaScript speaks of backends where the others speak of providers. */
 const IN_BROWSER = /backend (?:not )?found|execution provider: JS|^JS execution provider/i;
+
+/** How each program leaves cuDNN memory to work in. */
+const WORK_SPACE: Readonly<Partial<Record<Software, string>>> = {
+  tensorflow: 'Let TensorFlow take memory as it needs it: TF_FORCE_GPU_ALLOW_GROWTH=true.',
+  jax: 'Leave memory for cuDNN: XLA_PYTHON_CLIENT_MEM_FRACTION=.7.',
+  pytorch: 'Halve the batch; torch.backends.cudnn.benchmark = False rules out the search for algorithms.',
+};
 
 export const libraryClasses: readonly ErrorClass[] = [
   {
@@ -79,12 +86,8 @@ export const libraryClasses: readonly ErrorClass[] = [
     cause: () =>
       'Usually the GPU has too little memory left for the work space; else cuDNN and driver, or two copies of cuDNN, do not fit.',
     fix: (context) => [
-      run('Look at the free memory first.', 'nvidia-smi'),
-      ...(context.software === 'tensorflow'
-        ? [say('Let TensorFlow take memory as it needs it: TF_FORCE_GPU_ALLOW_GROWTH=true.')]
-        : context.software === 'jax'
-          ? [say('Leave memory for cuDNN: XLA_PYTHON_CLIENT_MEM_FRACTION=.7.')]
-          : [say('Halve the batch; torch.backends.cudnn.benchmark = False rules out the search for algorithms.')]),
+      watchMemory(context, 'Look at the free memory first.'),
+      say(WORK_SPACE[context.software ?? 'pytorch'] ?? 'Halve the batch, and close other programs on the GPU.'),
       unset(context, 'LD_LIBRARY_PATH', 'Then try without LD_LIBRARY_PATH.'),
       ...reinstall(context),
     ],
@@ -101,7 +104,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
     fix: (context) => [
-      run('Look at the free memory first.', 'nvidia-smi'),
+      watchMemory(context, 'Look at the free memory first.'),
       unset(context, 'LD_LIBRARY_PATH', 'Then try without LD_LIBRARY_PATH.'),
       say('An index out of range shows itself this way too: run with CUDA_LAUNCH_BLOCKING=1.'),
     ],
