@@ -71,11 +71,12 @@ export const libraryClasses: readonly ErrorClass[] = [
     patterns: [
       code(/CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/),
       phrase(
-        /Fail to find the dnn implementation|DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i,
+        /Fail to find the dnn implementation|DNN library initialization failed|cuDNN failed to initialize|Failed to (?:get|find|determine|pick|choose) (?:the |a )?(?:best )?(?:cudnn )?convolution algorithm/i,
       ),
       phrase(
         /no valid (?:\w+ )?algorithms? (?:is |are )?available|(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
       ),
+      code(/<unknown cudnn status: \d+>/),
       symptom(/cuDNN error:/i),
       phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:\w+ )*launch failure/i),
       phrase(
@@ -126,6 +127,9 @@ export const libraryClasses: readonly ErrorClass[] = [
         /\bcu(?:blas|solver|fft|sparse|rand)(?:Lt)?\b[^\n]{0,20}(?:internal )?error\b|Failure to initialize cublas/i,
       ),
       phrase(/\bBlas \w+ launch failed|Blas xGEMM/i),
+      phrase(
+        /\bcutlass\w*\b[^\n]*\bError (?:Internal|Misaligned Operand|Invalid (?:Data )?(?:Layout|Problem)|Not Supported|Workspace Null|Insufficient Driver)\b/i,
+      ),
       symptom(/\*\* On entry to \w+ +parameter number \d+ had an illegal value/, /cuda|gpu|cublas|_EX\b/i),
     ],
     cause: () =>
@@ -254,7 +258,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /torch|cud|nv|tensorflow|c10|fbgemm|xformers|flash|onnx|jax|bitsandbytes|llama/i,
       ),
       // Alone it says which kind of fault, though not whose library it is.
-      symptom(/\[WinError (?:126|127|1114)\]/),
+      symptom(/\[WinError (?:126|127|1114)\]|\badd_dll_directory\b[\s\S]{0,200}\[WinError [23]\]/),
       capture(/Error loading "[^"\n]*\\(?<library>[\w.-]+\.dll)" or one of its dependencies/i),
       capture(
         /DLL load failed while importing (?<library>\w+)/i,
@@ -327,6 +331,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       phrase(/CuPy may not function correctly because multiple CuPy packages are installed/i),
       capture(/(?:No module named '?cupy(?:_backends|\.cuda)|Failed to import CuPy)/i),
+      phrase(/Failed to auto-detect CUDA root directory[^\n]*CuPy/i),
     ],
     cause: () => 'The CuPy wheel is for another CUDA version, or two CuPy packages are installed.',
     fix: (context) => [
@@ -390,7 +395,10 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'TensorRT cannot build or load the engine',
     patterns: [
-      phrase(/Failed to parse (?:the )?ONNX (?:model|file)/i),
+      phrase(
+        /Failed to parse (?:the )?ONNX (?:model|file)|unable to load plan file|No importer registered for op: \w+|Deserialize engine failed/i,
+      ),
+      symptom(/\[E\] \d+: \[\w+\.cpp::\w+::\d+\] Error Code \d+/),
       phrase(/\bfail\w* to (?:build|create|load|serialize) (?:an? |the )?(?:TensorRT|TRT) engine/i),
       symptom(
         /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,
