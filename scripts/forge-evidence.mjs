@@ -3,25 +3,20 @@
 //
 //   node scripts/forge-evidence.mjs [--check]
 //
-// Multinomial logistic regression (AdaGrad with soft thresholds) in a fixed order, so that the same texts give the same table. A word may speak
-// for a class only if a text of that class has it. --check says whether the table is of the texts that are there.
+// How it is learnt is told in forge-learn.mjs: the same texts give the same table, in whatever order they come. --check says
+// whether the table is of the texts that are there.
 
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { batches, readErrors, written } from '../test/forge/errors/read.mjs';
+import { learn } from './forge-learn.mjs';
 
 const target = new URL('../src/forge/explain/evidence/table.ts', import.meta.url);
-const EPOCHS = 12;
-const RATE = 0.5;
-/** Draws every weight to nothing, so that few words speak. */
-const DRAW = 0.0003;
-const SEEN = 2;
 /** A weight that moves a typical text by less is left out. */
 const LEAST = 1;
 const UNIT = 0.05;
-const LENGTH = 3;
 /** From this share on of a class's texts for which another is right too, the other does not speak against it. */
 const TOGETHER = 0.08;
 
@@ -46,71 +41,6 @@ async function bundled(file) {
   return import(`data:text/javascript;base64,${Buffer.from(output[0].code).toString('base64')}`);
 }
 
-/** The weights of words for classes. */
-function learn(texts) {
-  const spread = new Map();
-  for (const { words } of texts) for (const word of words.keys()) spread.set(word, (spread.get(word) ?? 0) + 1);
-  const vocabulary = [...spread.keys()].filter((word) => spread.get(word) >= SEEN).sort();
-  const place = new Map(vocabulary.map((word, i) => [word, i]));
-  const rarity = vocabulary.map((word) => Math.round(10 * Math.log(1 + texts.length / spread.get(word))) / 10);
-  const classes = [...new Set(texts.flatMap((row) => row.classes))].sort();
-  const number = new Map(classes.map((name, i) => [name, i]));
-  const count = classes.length;
-  const samples = texts.map((row) => ({
-    right: row.classes.map((name) => number.get(name)),
-    words: normed([...row.words].filter(([word]) => place.has(word)).map(([word, much]) => [place.get(word), much])),
-  }));
-  function normed(pairs) {
-    const weighed = pairs.map(([at, much]) => [at, much * rarity[at]]);
-    const length = Math.sqrt(weighed.reduce((sum, [, x]) => sum + x * x, 0)) || 1;
-    return weighed.map(([at, x]) => [at, (x / length) * LENGTH]);
-  }
-  const weights = new Float64Array(vocabulary.length * count);
-  const squares = new Float64Array(vocabulary.length * count).fill(1e-3);
-  const allowed = new Uint8Array(vocabulary.length * count);
-  for (const { words, right } of samples) for (const [at] of words) for (const c of right) allowed[at * count + c] = 1;
-  const start = new Float64Array(count);
-  const order = samples.map((_, i) => i);
-  let seed = 1;
-  const random = () => {
-    seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff;
-    return seed / 0x80000000;
-  };
-  const shares = new Float64Array(count);
-  for (let epoch = 0; epoch < EPOCHS; epoch++) {
-    for (let i = order.length - 1; i > 0; i--) {
-      const j = Math.floor(random() * (i + 1));
-      [order[i], order[j]] = [order[j], order[i]];
-    }
-    for (const i of order) {
-      const { words, right } = samples[i];
-      shares.set(start);
-      for (const [at, x] of words) for (let c = 0, o = at * count; c < count; c++) shares[c] += weights[o + c] * x;
-      softmax(shares);
-      // Several right classes are right alike: the words must not speak against any of them.
-      for (const c of right) shares[c] -= 1 / right.length;
-      for (const [at, x] of words)
-        for (let c = 0, o = at * count; c < count; c++) {
-          const slope = shares[c] * x;
-          if (allowed[o + c] === 0 || Math.abs(slope) < 1e-5) continue;
-          squares[o + c] += slope * slope;
-          const rate = 1 / Math.sqrt(squares[o + c]);
-          const moved = weights[o + c] - RATE * slope * rate;
-          weights[o + c] = Math.sign(moved) * Math.max(0, Math.abs(moved) - DRAW * rate);
-        }
-      for (let c = 0; c < count; c++) start[c] -= 0.01 * shares[c];
-    }
-  }
-  return { vocabulary, rarity, classes, start, weight: (at, c) => weights[at * count + c] };
-}
-
-function softmax(values) {
-  const most = Math.max(...values);
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i] = Math.exp(values[i] - most);
-  for (let i = 0; i < values.length; i++) values[i] /= sum;
-}
-
 /** For each class those that are right beside it, by their numbers. */
 function together(texts, classes) {
   const share = (one, other) => {
@@ -124,15 +54,15 @@ function together(texts, classes) {
   );
 }
 
-function tableOf({ vocabulary, rarity, classes, start, weight }, beside) {
-  const rows = vocabulary.flatMap((word, at) => {
-    const pairs = classes.flatMap((_, c) =>
-      Math.abs(weight(at, c)) * rarity[at] < LEAST ? [] : [`${c.toString(36)}:${Math.round(weight(at, c) / UNIT)}`],
-    );
+function tableOf({ vocabulary, rarity, classes, start, rows }, beside) {
+  const lines = vocabulary.flatMap((word, at) => {
+    const pairs = rows[at]
+      .filter(([, weight]) => Math.abs(weight) * rarity[at] >= LEAST && Math.round(weight / UNIT) !== 0)
+      .map(([c, weight]) => `${c.toString(36)}:${Math.round(weight / UNIT)}`);
     return pairs.length === 0 ? [] : [`${word}|${Math.round(rarity[at] * 10)}|${pairs.join('|')}`];
   });
   const heads = [classes.join(' '), [...start].map((x) => Math.round(x / UNIT)).join(' '), beside.join(' ')];
-  return [...heads, ...rows].join('\n');
+  return [...heads, ...lines].join('\n');
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -36,8 +36,8 @@ export const RECORD = anyOf(
   /: no version information available \(required by/,
   /\[installed(?:,[\w/ ]+)?\]$/,
   // What went well, what was changed, and a plan that another one takes the place of.
-  /^\s*(?:PASSED|ok \d+)\b|\b[Tt]est passed\b/,
-  /^\s*[-*•] (?:\[\w+\] ?)?(?:[Ff]ix(?:e[sd])?|[Aa]dd(?:s|ed)?|[Rr]emoved?|[Uu]pdated?|[Ii]mproved?|[Ss]upport|[Rr]esolved?)\b(?!.*:$)/,
+  /^\s*(?:PASSED|ok \d+)\b|\b[Tt]est passed\b|\bPASSED +\[ *\d+%\]/,
+  /^\s*[-*•] (?:\[\w+\] ?)?(?:[\w/.() -]{1,30}: )?(?:[Ff]ix(?:e[sd])?|[Aa]dd(?:s|ed)?|[Rr]emoved?|[Uu]pdated?|[Ii]mproved?|[Ss]upport|[Rr]esolved?|[Aa]void(?:s|ed)?|[Pp]revent(?:s|ed)?|[Hh]andled?|[Bb]ump(?:s|ed)?|[Ee]nsured?)\b(?!.*:$)/,
   /^\s*[-*•] \[(?:[Bb]ug[Ff]ix|[Ff]eature|[Cc]hore|[Dd]oc|[Cc][Ii])\]/,
   /\bPlan failed with an? \w+Exception/,
   /^(?:ii|un|rc|iU) {2,}\S/,
@@ -62,7 +62,7 @@ export const NOTICE = anyOf(
   /^(?:-- )?\s*[Ww]arning:/,
   /(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found/,
   /^\s*(?:INFO|DEBUG|info|debug|trace)[: ]/,
-  /^\[?[\d:., T/-]{8,}Z?\]?:? ?\[?(?:Info|Debug|Verbose|Trace)\b/,
+  /^\[?[\d:., T/-]{8,}Z?\]?:? {0,3}\[?(?:Info|INFO|Debug|Verbose|Trace|TRACE)\b/,
   /^\S{0,30} I (?:tensorflow|external)\//,
 );
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
+import { catalogue } from './catalogue/index.ts';
 import { explain } from './explain.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
+import { fitSteps } from './steps.ts';
 import { cudaNumbers } from './values.ts';
 
 const commands = (text: string, on?: (typeof machines)[string]): string =>
@@ -112,6 +114,68 @@ describe('a fix follows the text', () => {
     expect(seen('')).toContain('hides every device');
     expect(seen('-1')).toContain('hides every device');
     expect(seen('3')).toContain('hides every device');
+  });
+
+  it('asks the program of the error for its GPU, and installs the build of its framework', () => {
+    const general = { got: {}, line: '', facts: undefined, resolve: () => undefined, os: undefined, vendor: undefined };
+    /** These belong to PyTorch, whoever reports them. */
+    const ofTorch = /^(?:xpu|mps)-|^torch|^not-compiled-cuda$/;
+    for (const row of catalogue)
+      for (const software of ['tensorflow', 'jax', 'ollama', 'llama.cpp', 'onnxruntime', 'cupy', 'numba'] as const) {
+        const steps = row.fix({ ...general, software }).map(({ text, command }) => `${text} ${command?.join(' ')}`);
+        if (!ofTorch.test(row.code))
+          expect(steps.join('\n'), `${row.code} of ${software}`).not.toMatch(
+            /--framework pytorch|import torch|torch\.back/,
+          );
+      }
+    expect(commands('ERROR: No matching distribution found for cupy-cuda12x, needed by tensorflow')).not.toContain(
+      '--framework pytorch',
+    );
+    // A server does not end by itself, so nothing starts it unasked.
+    const server = explain('ollama: CUDA error: no CUDA-capable device is detected')[0]!;
+    expect(server.fix.some(({ command, automatic }) => command?.includes('serve') && automatic)).toBe(false);
+  });
+
+  it('looks at the memory of a GPU with the tool of its vendor', () => {
+    const wrong = 'WRONG mps        Apple GPU  512x512 matmul + tanh in 0.4 ms, error 3.10e-01';
+    expect(commands(wrong)).not.toMatch(/nvidia/);
+    expect(commands(wrong.replace('mps        Apple GPU', 'cuda:0     NVIDIA RTX'))).toContain('nvidia-smi');
+    expect(commands('RuntimeError: HIP error: CUBLAS_STATUS_ALLOC_FAILED when calling hipblasCreate')).toMatch(
+      /rocm-smi/,
+    );
+    const onMac = catalogue.flatMap((row) =>
+      fitSteps(
+        row.fix({
+          got: {},
+          line: '',
+          facts: undefined,
+          resolve: () => undefined,
+          software: undefined,
+          os: 'macos',
+          vendor: 'apple',
+        }),
+        'macos',
+      ).map(({ command }) => command?.[0]),
+    );
+    expect(onMac).not.toContain('nvidia-smi');
+  });
+
+  it('has only commands of Windows for Windows, whatever the class', () => {
+    const general = {
+      got: {},
+      line: '',
+      facts: undefined,
+      resolve: () => undefined,
+      software: undefined,
+      vendor: undefined,
+    };
+    for (const row of catalogue)
+      for (const { command, text } of fitSteps(row.fix({ ...general, os: 'windows' }), 'windows')) {
+        expect(command?.[0] ?? '', row.code).not.toMatch(
+          /^(?:env|sudo|apt-get|dnf|systemctl|modprobe|dmesg|ldconfig|lspci|update-initramfs|usermod)$/,
+        );
+        expect(text, row.code).not.toMatch(/\b(?:sudo|apt-get|systemctl)\b|LD_LIBRARY_PATH=/);
+      }
   });
 
   it('never pins a cuDNN by hand', () => {

@@ -49,7 +49,7 @@ export function systemIn(text: string): Platform | undefined {
 }
 
 const vendors: readonly (readonly [Vendor, RegExp])[] = [
-  ['apple', /\bMPS\b|\bMPSNDArray|\bmps(?::\d|'| device)|ggml_metal|\bkIOGPU|\bMTL[A-Z]/],
+  ['apple', /\bMPS\b|\bApple GPU\b|\bMPSNDArray|\bmps(?::\d|'| device)|ggml_metal|\bkIOGPU|\bMTL[A-Z]/],
   [
     'amd',
     /\bHIP\b|\bhip(?:Error|RTC|BLAS|rtc|blas)|\bROC[mkr]|\brocm|\brocBLAS|\bgfx[0-9a-f]{3,4}\b|\bamdgpu\b|MIOpen|\/dev\/kfd|\bHSA_/i,

@@ -33,6 +33,10 @@ export function frameworkOf(software: Software | undefined): Framework | undefin
   return software === 'tensorflow' || software === 'jax' || software === 'pytorch' ? software : undefined;
 }
 
+/** The framework that a package belongs to, by its name. */
+export const frameworkNamed = (name: string): Framework | undefined =>
+  /tensorflow/i.test(name) ? 'tensorflow' : /jax/i.test(name) ? 'jax' : /torch/i.test(name) ? 'pytorch' : undefined;
+
 /** Installs the build that fits this machine; without the machine's facts, how to find it. */
 export function reinstall(context: Context, wanted?: Framework): readonly RepairStep[] {
   const { software } = context;
@@ -145,29 +149,41 @@ const programs = {
   ],
 } satisfies Readonly<Record<Exclude<Software, Framework>, (context: Context) => readonly RepairStep[]>>;
 
-const PROBE: Readonly<Record<Framework, string>> = {
-  pytorch: 'import torch; print(torch.cuda.is_available())',
-  tensorflow: 'import tensorflow as tf; print(tf.config.list_physical_devices("GPU"))',
-  jax: 'import jax; print(jax.devices())',
+const python = (program: string): readonly [string, ...string[]] => ['python', '-c', program];
+const TORCH = python('import torch; print(torch.cuda.is_available())');
+
+const PROBES: Readonly<Record<Software, readonly [string, ...string[]]>> = {
+  pytorch: TORCH,
+  vllm: TORCH,
+  tensorflow: python('import tensorflow as tf; print(tf.config.list_physical_devices("GPU"))'),
+  jax: python('import jax; print(jax.devices())'),
+  onnxruntime: python('import onnxruntime; print(onnxruntime.get_available_providers())'),
+  cupy: python('import cupy; cupy.show_config()'),
+  numba: python('from numba import cuda; cuda.detect()'),
+  ollama: ['ollama', 'serve'],
+  'llama.cpp': ['llama-server', '--list-devices'],
 };
 
-/** The framework's own question for a GPU. */
-export const probe = (context: Context): readonly string[] => [
-  'python',
-  '-c',
-  PROBE[frameworkOf(context.software) ?? 'pytorch'],
-];
+/** How the program of the error is asked for a GPU. */
+export const probe = ({ software }: Context): readonly [string, ...string[]] => PROBES[software ?? 'pytorch'];
 
-export const unset = (context: Context, variable: string, text: string): RepairStep =>
-  safe(text, 'env', '-u', variable, ...probe(context));
-
-const WATCH: Readonly<Record<string, RepairStep>> = {
-  nvidia: run('See what else uses the memory.', 'nvidia-smi'),
-  amd: run('See what else uses the memory.', 'rocm-smi', '--showmeminfo', 'vram'),
-  intel: run('See what else uses the memory.', 'xpu-smi', 'ps'),
-  apple: say('Close other programs: the GPU shares the memory of the Mac (Activity Monitor shows who uses it).'),
+/** Asks without a variable. Only a question in Python ends by itself, so only that may be automated. */
+export const unset = (context: Context, variable: string, text: string): RepairStep => {
+  const [program, ...rest] = probe(context);
+  return (program === 'python' ? safe : run)(text, 'env', '-u', variable, program, ...rest);
 };
-export const watchMemory = ({ vendor }: Context): RepairStep => WATCH[vendor ?? 'nvidia'] ?? WATCH.nvidia!;
+
+const APPLE_MEMORY = 'Close other programs: the GPU shares the memory of the Mac (Activity Monitor shows who uses it).';
+const MEMORY: Readonly<Record<'nvidia' | 'amd' | 'intel', readonly [string, ...string[]]>> = {
+  nvidia: ['nvidia-smi'],
+  amd: ['rocm-smi', '--showmeminfo', 'vram'],
+  intel: ['xpu-smi', 'ps'],
+};
+/** Who uses the memory of the GPU, asked with the tool of its vendor. */
+export const watchMemory = ({ vendor }: Context, text = 'See what else uses the memory.'): RepairStep =>
+  vendor === 'apple'
+    ? say(APPLE_MEMORY)
+    : run(text, ...MEMORY[vendor === 'amd' || vendor === 'intel' ? vendor : 'nvidia']);
 
 /** How a driver gets onto the system of the error. */
 export function installDriver(context: Context): readonly RepairStep[] {

@@ -34,6 +34,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       capture(
         /(?<library>lib(?:ze_loader|sycl|ur_loader|pi_level_zero|OpenCL|mkl_sycl\w*|ccl|intel-ext-pt-gpu)\.so[.\d]*): cannot open/i,
       ),
+      phrase(/\bsycl::[^\n]*\bNo matching devices? found/i),
       phrase(/SYCL runtime is not (?:detected|dected|found)|no (?:SYCL|Level[- ]Zero) (?:device|platform|driver)/i),
     ],
     explains: ['not-compiled-cuda', 'torch-no-gpu'],
@@ -75,6 +76,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     title: 'The Level Zero driver refused a call',
     patterns: [
       phrase(/Kernel is incompatible with all devices in devs/),
+      symptom(/\bCHECK_TRY_ERROR\(|\bggml-sycl\.cpp:\d+/),
       code(
         /(?:UR_RESULT|PI|ZE_RESULT)_ERROR_(?:OUT_OF_RESOURCES|UNKNOWN|INVALID_\w+|UNSUPPORTED_\w+|ADAPTER_SPECIFIC|PLUGIN_SPECIFIC_ERROR|MODULE_BUILD_FAILURE|PROGRAM_(?:BUILD|LINK)\w*)/,
       ),
@@ -215,11 +217,11 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       phrase(/-\[__NSArray0 objectAtIndex:\]: index 0 beyond bounds for empty array/, /metal|\bmlx\b|\bMTL/i),
       capture(/(?:unknown type name|undeclared identifier|no member named) '(?<name>(?:MPS|MTL)\w+)'/),
       phrase(
-        /MPS (?:is )?not available because|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False|not linked with support for mps/i,
+        /MPS (?:is )?not available because|not built with MPS enabled|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False|not linked with support for mps/i,
       ),
       phrase(/Could not (?:find|create)[^\n]*(?:MTLDevice|Metal device)/i),
     ],
-    explains: ['torch-no-gpu'],
+    explains: ['torch-no-gpu', 'not-compiled-cuda'],
     cause: ({ got }) =>
       got.name
         ? `${got.name} came with a later macOS: the SDK of this Xcode is older than the source asks for.`

@@ -153,7 +153,7 @@ export const amdClasses: readonly ErrorClass[] = [
       capture(
         /Memory (?:access fault|critical error) by (?:GPU|agent) node-(?<node>\d+)[^\n]*(?:Reason: (?<why>[^\n.]+))?/i,
       ),
-      code(/hipError(?:IllegalAddress|LaunchFailure|IllegalState|StreamCaptureUnsupported)/),
+      code(/hipError(?:IllegalAddress|LaunchFailure|IllegalState)/),
       phrase(/HIP error: (?:an illegal memory access was encountered|unspecified launch failure)/i),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
       phrase(
@@ -162,6 +162,11 @@ export const amdClasses: readonly ErrorClass[] = [
       capture(
         /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
       ),
+      // What the part of the kernel driver for computing (KFD) says of queues that hang.
+      phrase(
+        /\bqcm fence wait loop timeout|unrecoverable state due to an unsuccessful queues? preemption|\bResetting wave ?fronts\b|\bcp queue preemption time ?out|\bMES (?:failed to respond|might be in unrecoverable)|\bFailed to evict (?:queue|process queues)/i,
+      ),
+      phrase(/\bRIP: \S+\+0x[\da-f]+\/0x[\da-f]+ \[amdgpu\]/i),
       phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
     ],
     cause: ({ got }) =>

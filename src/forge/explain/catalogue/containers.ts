@@ -13,7 +13,9 @@ export const containerClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/Cannot connect to the Docker daemon|Is the docker daemon running\?|error during connect: [^\n]*docker/i),
       phrase(/permission denied while trying to connect to the Docker daemon socket/i),
-      phrase(/Job for docker\.service failed|Failed to start docker\.service/i),
+      phrase(
+        /Job for docker\.service failed|Failed to start docker\.service|\bdocker\.service: (?:Failed with result|Main process exited|Start request repeated)|unable to configure the Docker daemon with file|\/dockerd\b[^\n]*\(code=exited, status=[1-9]/i,
+      ),
     ],
     cause: () =>
       'The Docker service does not run, this user may not use its socket, or DOCKER_HOST names another place.',
@@ -64,7 +66,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
       phrase(
-        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices/i,
+        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
       ),
     ],
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
@@ -103,8 +105,13 @@ export const containerClasses: readonly ErrorClass[] = [
         /\b(?:OCI runtime create failed|failed to create (?:shim|task)|error mounting|error running hook)\b[^\n]*(?:\/lib(?:cu\w+|nv\w+)\.so|\/dev\/(?:nv|dri))[^\n]*/i,
       ),
       phrase(/\binitialization error: (?:cuda|nvml|driver|driver rpc|load library) (?:error|failed)/i),
+      phrase(
+        /\berror (?:executing|running)\b[^\n]*\bhook\b[^\n]*(?:nvidia|Auto-detected mode as)|Auto-detected mode as '?(?:legacy|cdi|csv)\b(?=[\s\S]{0,300}\berror\b)/i,
+      ),
       phrase(/Could not find any (?:nv|NVIDIA|rocm|ROCm) (?:files|libraries) on this host/),
-      phrase(/dxcore initialization failed|WSL environment detected but no adapters were found/i),
+      phrase(
+        /dxcore initialization failed|libdxcore\.so\b[^\n]{0,30}cannot open|WSL environment detected but no adapters were found/i,
+      ),
       capture(
         /failed to (?:initialize|create) (?:NVML(?!: Unknown Error)|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
         /container|docker|runc/i,
@@ -199,7 +206,7 @@ export const containerClasses: readonly ErrorClass[] = [
       symptom(
         /\bgpu_plugin\.go:\d+\] (?:failed|Not compatible|error|No )[^\n]*|\/var\/lib\/kubelet\/device-plugins\/[^\n]*(?:denied|refused|fail\w*)/i,
       ),
-      phrase(/More than one MIG device type present on node/i),
+      phrase(/More than one MIG device type present on node|^No devices found\. Waiting indefinitely/im),
       capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
       capture(
         /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,

@@ -199,11 +199,11 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
       phrase(
-        /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|operation failed due to a previous error during capture|Cannot prepare for replay during capturing/i,
+        /operation not permitted [^\n]*captur|operation would make the legacy stream|hipErrorStreamCapture\w+|operation failed due to a previous error during capture|Cannot prepare for replay during capturing/i,
       ),
     ],
     cuda: [900, 901, 902, 903, 904, 905, 906, 907, 908, 910],
-    explains: ['cuda-failed', 'cuda-not-supported'],
+    explains: ['cuda-failed', 'cuda-not-supported', 'hip-failed'],
     cause: ({ got }) => `While kernels were recorded for replay, one failed${got.why ? `: ${got.why.trim()}` : ''}.`,
     fix: () => [
       say(

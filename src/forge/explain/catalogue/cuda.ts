@@ -20,6 +20,10 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
       phrase(/no kernel image is available|compiled without support for the current GPU architecture/i),
       code(/\b(?:CUBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_ARCH_MISMATCH\b/),
+      phrase(/\bcutlass\w*\b[^\n]*\bError Arch Mismatch\b/i),
+      phrase(
+        /\bNo supported CUDA architectures found\b|\bA GPU with [^\n]*\(Compute Capability [\d.]+\) or newer[^\n]* is required|GPU library not compiled for this accelerator/i,
+      ),
       capture(/Found GPU\d+ (?<name>[^\n]+?) which is of (?:cuda|compute) capability (?:\(CC\) )?(?<cc>\d+\.\d+)/i),
       phrase(/PyTorch no longer supports this GPU because it is too old/i),
       capture(
@@ -147,10 +151,12 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA gives an unknown error',
     patterns: [
-      phrase(/CUDA unknown error|\bcu[A-Z]\w+: [Uu]nknown (?:CUDA )?error/i),
+      phrase(/\bCUDA being in (?:a )?bad state|CUDA unknown error|\bcu[A-Z]\w+: [Uu]nknown (?:CUDA )?error/i),
       code(/\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
     ],
+    // The number says what the name does not.
+    unless: /CUDA_ERROR_UNKNOWN \(code (?!999\b)\d+/,
     cuda: [999],
     cause: () => 'Most often the nvidia_uvm module is in a bad state after suspend.',
     fix: (context) =>

@@ -135,7 +135,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       code(ofPackage(/needed by the to be installed (?<other>PACKAGE)/)),
       capture(ofPackage(/(?<package>PACKAGE) :? ?Depends:/)),
       capture(ofPackage(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
-      capture(ofPackage(/Unable to locate package (?<package>PACKAGE)/)),
+      capture(
+        ofPackage(/(?:Unable to locate package|No package matching '?|Unable to find a match: ?) ?(?<package>PACKAGE)/),
+      ),
       capture(ofPackage(/held broken packages[^\n]*(?<package>PACKAGE)/)),
       capture(ofPackage(/encountered while processing:\s*\n(?:[^\n]*\n){0,6}?[^\n]*?\b(?<package>(?:lib)?PACKAGE)/)),
       capture(ofPackage(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),

@@ -21,7 +21,9 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(
         /(?:unable|cannot|could not|failed) (?:to )?(?:load|open)[^\n]{0,20}(?<library>libnvidia-(?:ptxjitcompiler|nvvm|fatbinaryloader)\.so[.\d]*)/i,
       ),
-      phrase(/Found no NVIDIA driver on your system/i),
+      phrase(
+        /Found no NVIDIA driver on your system|\bCUDA\.jl did not successfully initialize|\bCUDA driver not found/i,
+      ),
       capture(
         /(?<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?|nvcuda\.dll|nvml\.dll)['"]?(?::| could| not|\b.{0,20}(?:cannot open|not found|could not be found))/i,
         /cannot open|not found|could not|No such file/i,
@@ -65,7 +67,9 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
       ),
-      phrase(/(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver (?:is )?too old\b/i),
+      phrase(
+        /(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver (?:is )?too old\b|CUDA driver was found, but it is too old|\bOptiX\b[^\n]*(?:Unsupported ABI version|requires a newer driver)|OPTIX_ERROR_UNSUPPORTED_ABI_VERSION/i,
+      ),
       phrase(/NVMLError_FunctionNotFound|\bnvml\w*[^\n]{0,60}Function Not Found/i),
     ],
     cuda: [35, 36],
@@ -114,7 +118,7 @@ export const driverClasses: readonly ErrorClass[] = [
     title: 'The NVIDIA kernel module is not loaded',
     patterns: [
       phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?(?:missing|not found)/i),
-      phrase(/modprobe: FATAL: Module nvidia\S* not found in directory/i),
+      phrase(/\bFATAL: Module nvidia\S* not found\b/i),
       phrase(
         /modprobe: ERROR: could not find module by name '?nvidia|unable to (?:load|find) (?:the )?kernel module '?nvidia/i,
       ),
@@ -156,6 +160,7 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(
         /Windows has stopped this device because it has reported problems|\b(?:device|driver|graphics|display|GPU|adapter)\b[^\n]{0,80}\(Code (?:10|12|31|43)\)/i,
       ),
+      phrase(/\bRIP: \S+\+0x[\da-f]+\/0x[\da-f]+ \[nvidia\w*\]/i),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(
         /\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)|wait on fence NVIDIA\S* timed out/i,

@@ -220,6 +220,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The GPU does not have this number format',
     patterns: [
+      phrase(/\bkernels? (?:is |are )?unavailable for \w+ on (?:the )?current platform/i),
       capture(
         /quantization (?:method|scheme)(?: (?<method>(?!is)\w+))? is not supported for[ ',]+the current GPU\.? *(?:Min(?:imum)? capability: (?<least>\d+))?/i,
       ),

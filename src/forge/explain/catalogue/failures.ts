@@ -16,9 +16,10 @@ export const failureClasses: readonly ErrorClass[] = [
         /\bHIP (?:failure|runtime error)\b[^\n]*|\bhip[A-Z]\w+(?:\([^)\n]*\))?(?: (?:failed|returned error)|: (?:[Ii]nvalid|[Nn]o|[Uu]nknown|[Ff]ailed|[Oo]ut of)) ?\w*/,
       ),
       symptom(/\brocm_smi\w*[^\n]{0,40}(?:error|failed)/i),
+      named(/\bhipError_t\(\d+\)/),
       named(/\bRSMI_STATUS_(?!SUCCESS)\w+|\bHSA_STATUS_ERROR\w*/),
     ],
-    unless: /hipError_t\b/,
+    unless: /hipError_t\b(?!\()/,
     cause: ({ got }) =>
       `ROCm reports ${got.why ? `"${got.why.trim()}"` : got.number ? `error ${got.number}` : 'an error'}; the words are its own. Kernels run later than they are called, so the line shown may not be the one that failed.`,
     fix: (context) => [
@@ -61,6 +62,7 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
       weak(/\bmpsFileLoc\b[^\n]*\n?[^\n]*\berror: /),
       symptom(/\bMPS\b[^\n]*\bbuffer is not large enough/),
+      phrase(/\bPlaceholder tensor is empty\b/i),
       symptom(
         /Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i,
       ),

@@ -30,7 +30,8 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(
         /Device API (?:gpu|cuda) is not enabled|Environment for task type \[GPU\] not found|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
       ),
-      capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
+      capture(/PyTorch install was not built with (?<backend>CUDA|XPU)/i),
+      phrase(/\bnot implemented for CPU ONLY build/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
@@ -58,6 +59,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       // torch's builder of extensions prints it before whatever follows.
       weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
+      phrase(/\bno registered Platform called "?(?:CUDA|OpenCL|HIP)\b/i),
       phrase(
         /No supported gpu backend found|\b(?:could not|cannot|unable to|failed to) (?:find|initiali[sz]e|find\/initiali[sz]e) (?:an? |the |any )?(?:specified )?(?:accelerator|GPU) device\b|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
       ),
@@ -108,7 +110,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       `verify.py compared ${got.device ?? 'the device'} with the CPU and the results differ by far more than rounding.`,
     fix: (context) => [
       say('Run it again at stock clocks; a result that changes between runs is a fault of the card or of its memory.'),
-      run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC'),
+      ...(context.vendor === undefined || context.vendor === 'nvidia'
+        ? [run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC')]
+        : []),
       ...reinstall(context),
     ],
     links: [UV],
@@ -318,7 +322,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The processor does not know an instruction of the build',
     patterns: [
       phrase(
-        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|exited with signal SIGILL/i,
+        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|illegal hardware instruction|exited with signal SIGILL/i,
       ),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
@@ -370,6 +374,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:Crash reason: +|Exception code: ?)(?<status>EXCEPTION_\w+|0x[cC]0000\w{3})|\bEXCEPTION_ACCESS_VIOLATION\w*/i,
         /\b(?:GPU|cuda|opencl|vulkan|nv\w+64|ig\w+(?:64|32)|atio\w+|amd\w+64|common_clang\w*|torch|ggml|llama|onnxruntime|d3d\w+|dxgi)\b/i,
       ),
+      symptom(/\bOSError: exception: access violation (?:reading|writing) 0x/),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       symptom(

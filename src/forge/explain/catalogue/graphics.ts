@@ -23,7 +23,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?<library>libvulkan\.so(?:\.1)?|vulkan-1\.dll)['"]?[^\n]{0,40}(?:cannot open|not found|could not|No such file)/i,
       ),
       phrase(
-        /loader_scanned_icd_add|loader_icd_scan|terminator_Create(?:Instance|Device): Failed|Failed to create device chain|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
+        /loader_scanned_icd_add|loader_icd_scan|terminator_Create(?:Instance|Device): Failed|Failed to create device chain|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)|\bDXVK: No adapters found/i,
       ),
       phrase(
         /(?:MESA(?!-LOADER)|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
@@ -60,6 +60,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /\bXOpenDisplay\b[^\n]*cannot|GPU backend could not be initialized|driver with support for OpenGL [\d.]+ or higher is required|requires OpenGL [\d.]+|does(?: not|n't) support OpenGL/i,
+      ),
+      phrase(
+        /\bgl[A-Z]\w+ but it was not loaded|\b(?:failed|unable) to (?:load|initiali[sz]e) (?:OpenGL functions|GLAD|GLEW)\b|\bGLEW Error\b|\bOpenGL platform library has not been loaded|\bnot support the required OpenGL version/i,
       ),
       phrase(
         /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
@@ -101,7 +104,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(/\b(?:lost|removed) (?:the )?(?:GPU |graphics |logical )?device\b/i, /\bGPU\b|vulkan|\bd3d\d|graphics/i),
       phrase(/\bCONTEXT_LOST_WEBGL\b|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
-      code(/\b887[aA]00(?:05|06|07|20)\b/),
+      code(/\b(?:0x)?887[aA]00(?:05|06|07|20)\b/),
       phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
       phrase(
         /kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/,
@@ -168,6 +171,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter\b|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|(?:Cannot|Could not|Unable to) find (?:an? |any )?(?:suitable |matching )?(?:(?:Web)?GPU )?adapter\b|no suitable adapter/i,
       ),
       phrase(
+        /(?:\b|wgpuInstance)request(?:ing)?[_ ]?(?:a |an |the )?(?:WebGPU |GPU )?adapter\b[^\n]{0,20}\b(?:fail\w*|unavailable|error)|\bWebGPU adapter request failed|\berror\b[^\n]*\n\s*Request (?:WebGPU |GPU )?adapter\b/i,
+      ),
+      phrase(
         /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,
       ),
       capture(
@@ -224,10 +230,10 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'WebGPU refused a call',
     patterns: [
       symptom(
-        /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|CommandBuffer)[^\n]*/,
+        /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|RenderPipeline|ShaderModule|CommandBuffer)[^\n]*/,
       ),
       symptom(
-        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter) is not a function|\bUnsupportedCapability\b|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
+        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter)\w* is not a function|Failed to parse (?:shader )?(?:SPIR-V|WGSL)|\bUnsupportedCapability\b|While (?:calling|validating) (?:\[?(?:Device|Queue|BindGroup)|(?:compute|vertex|fragment) (?:stage|state))/,
       ),
     ],
     cause: ({ got }) =>

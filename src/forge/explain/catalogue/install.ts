@@ -2,10 +2,13 @@
 
 import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, code, phrase, symptom } from '../patterns.ts';
-import { asRoot, reinstall, run, safe, say } from '../steps.ts';
+import { asRoot, frameworkNamed, frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
 const GPU_PACKAGE = new RegExp(`(?:${GPU_DISTRIBUTION})(?![\\w-])`);
+
+/** The name of a package without its version and extras. */
+const bare = (requirement: string): string => /^[\w.-]+/.exec(requirement)?.[0] ?? 'PACKAGE';
 
 export const installClasses: readonly ErrorClass[] = [
   {
@@ -53,7 +56,12 @@ export const installClasses: readonly ErrorClass[] = [
       `${got.package ?? got.name ?? 'The package'} has no wheel for this ${got.what ?? 'Python or platform'}${got.python ? ` (Python ${got.python})` : ''}, or the index does not carry it.`,
     fix: (context) => {
       const name = context.got.package ?? context.got.name ?? '';
-      const framework = /tensorflow/i.test(name) ? 'tensorflow' : /jax/i.test(name) ? 'jax' : 'pytorch';
+      const framework = frameworkNamed(name) ?? frameworkOf(context.software);
+      if (framework === undefined)
+        return [
+          say('Its page on pypi.org lists the wheels: take a Python and a system that one of them is for.'),
+          run('See which versions fit this Python.', 'python', '-m', 'pip', 'index', 'versions', bare(name)),
+        ];
       const result = context.resolve(framework);
       if (result?.status !== 'ok')
         return [run('Ask which Python and index do match.', 'gpuforge', 'resolve', '--framework', framework)];
@@ -154,14 +162,7 @@ export const installClasses: readonly ErrorClass[] = [
     fix: (context) => [
       run('See which Python runs.', 'python', '-c', 'import sys; print(sys.executable)'),
       ...(context.got.module && /^(?:torch|tensorflow|jax)/.test(context.got.module)
-        ? reinstall(
-            context,
-            context.got.module.startsWith('torch')
-              ? 'pytorch'
-              : context.got.module.startsWith('jax')
-                ? 'jax'
-                : 'tensorflow',
-          )
+        ? reinstall(context, frameworkNamed(context.got.module))
         : [run('Install it there.', 'python', '-m', 'pip', 'install', context.got.module ?? 'PACKAGE')]),
     ],
     links: ['https://pytorch.org/get-started/locally/'],

@@ -2,7 +2,7 @@
 
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { install, reinstall, run, say, unset, watchMemory } from '../steps.ts';
-import type { ErrorClass } from '../types.ts';
+import type { ErrorClass, Software } from '../types.ts';
 import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
 
 /** The libraries of the toolkit, as Linux and Windows spell them. */
@@ -13,6 +13,13 @@ const GONE =
 
 /** ONNX Runtime for JavaScript speaks of backends where the others speak of providers. */
 const IN_BROWSER = /backend (?:not )?found|execution provider: JS|^JS execution provider/i;
+
+/** How each program leaves cuDNN memory to work in. */
+const WORK_SPACE: Readonly<Partial<Record<Software, string>>> = {
+  tensorflow: 'Let TensorFlow take memory as it needs it: TF_FORCE_GPU_ALLOW_GROWTH=true.',
+  jax: 'Leave memory for cuDNN: XLA_PYTHON_CLIENT_MEM_FRACTION=.7.',
+  pytorch: 'Halve the batch; torch.backends.cudnn.benchmark = False rules out the search for algorithms.',
+};
 
 export const libraryClasses: readonly ErrorClass[] = [
   {
@@ -64,11 +71,12 @@ export const libraryClasses: readonly ErrorClass[] = [
     patterns: [
       code(/CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/),
       phrase(
-        /Fail to find the dnn implementation|DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i,
+        /Fail to find the dnn implementation|DNN library initialization failed|cuDNN failed to initialize|Failed to (?:get|find|determine|pick|choose) (?:the |a )?(?:best )?(?:cudnn )?convolution algorithm/i,
       ),
       phrase(
         /no valid (?:\w+ )?algorithms? (?:is |are )?available|(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
       ),
+      code(/<unknown cudnn status: \d+>/),
       symptom(/cuDNN error:/i),
       phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:\w+ )*launch failure/i),
       phrase(
@@ -79,12 +87,8 @@ export const libraryClasses: readonly ErrorClass[] = [
     cause: () =>
       'Usually the GPU has too little memory left for the work space; else cuDNN and driver, or two copies of cuDNN, do not fit.',
     fix: (context) => [
-      run('Look at the free memory first.', 'nvidia-smi'),
-      ...(context.software === 'tensorflow'
-        ? [say('Let TensorFlow take memory as it needs it: TF_FORCE_GPU_ALLOW_GROWTH=true.')]
-        : context.software === 'jax'
-          ? [say('Leave memory for cuDNN: XLA_PYTHON_CLIENT_MEM_FRACTION=.7.')]
-          : [say('Halve the batch; torch.backends.cudnn.benchmark = False rules out the search for algorithms.')]),
+      watchMemory(context, 'Look at the free memory first.'),
+      say(WORK_SPACE[context.software ?? 'pytorch'] ?? 'Halve the batch, and close other programs on the GPU.'),
       unset(context, 'LD_LIBRARY_PATH', 'Then try without LD_LIBRARY_PATH.'),
       ...reinstall(context),
     ],
@@ -101,7 +105,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
     fix: (context) => [
-      run('Look at the free memory first.', 'nvidia-smi'),
+      watchMemory(context, 'Look at the free memory first.'),
       unset(context, 'LD_LIBRARY_PATH', 'Then try without LD_LIBRARY_PATH.'),
       say('An index out of range shows itself this way too: run with CUDA_LAUNCH_BLOCKING=1.'),
     ],
@@ -123,6 +127,9 @@ export const libraryClasses: readonly ErrorClass[] = [
         /\bcu(?:blas|solver|fft|sparse|rand)(?:Lt)?\b[^\n]{0,20}(?:internal )?error\b|Failure to initialize cublas/i,
       ),
       phrase(/\bBlas \w+ launch failed|Blas xGEMM/i),
+      phrase(
+        /\bcutlass\w*\b[^\n]*\bError (?:Internal|Misaligned Operand|Invalid (?:Data )?(?:Layout|Problem)|Not Supported|Workspace Null|Insufficient Driver)\b/i,
+      ),
       symptom(/\*\* On entry to \w+ +parameter number \d+ had an illegal value/, /cuda|gpu|cublas|_EX\b/i),
     ],
     cause: () =>
@@ -251,7 +258,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /torch|cud|nv|tensorflow|c10|fbgemm|xformers|flash|onnx|jax|bitsandbytes|llama/i,
       ),
       // Alone it says which kind of fault, though not whose library it is.
-      symptom(/\[WinError (?:126|127|1114)\]/),
+      symptom(/\[WinError (?:126|127|1114)\]|\badd_dll_directory\b[\s\S]{0,200}\[WinError [23]\]/),
       capture(/Error loading "[^"\n]*\\(?<library>[\w.-]+\.dll)" or one of its dependencies/i),
       capture(
         /DLL load failed while importing (?<library>\w+)/i,
@@ -324,6 +331,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       phrase(/CuPy may not function correctly because multiple CuPy packages are installed/i),
       capture(/(?:No module named '?cupy(?:_backends|\.cuda)|Failed to import CuPy)/i),
+      phrase(/Failed to auto-detect CUDA root directory[^\n]*CuPy/i),
     ],
     cause: () => 'The CuPy wheel is for another CUDA version, or two CuPy packages are installed.',
     fix: (context) => [
@@ -387,7 +395,10 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'TensorRT cannot build or load the engine',
     patterns: [
-      phrase(/Failed to parse (?:the )?ONNX (?:model|file)/i),
+      phrase(
+        /Failed to parse (?:the )?ONNX (?:model|file)|unable to load plan file|No importer registered for op: \w+|Deserialize engine failed/i,
+      ),
+      symptom(/\[E\] \d+: \[\w+\.cpp::\w+::\d+\] Error Code \d+/),
       phrase(/\bfail\w* to (?:build|create|load|serialize) (?:an? |the )?(?:TensorRT|TRT) engine/i),
       symptom(
         /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,

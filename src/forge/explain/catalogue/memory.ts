@@ -72,6 +72,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b|failed to (?:create|initialize) (?:the )?(?:llama_context|context with model)/i,
       ),
       phrase(/No executable batch size found/i),
+      phrase(/\bMemory allocation error on worker \d+|\bNV_ERR_NO_MEMORY\b/i),
     ],
     cuda: [2],
     explains: ['ollama-runner', 'vllm-engine', 'nccl', 'cublas-init', 'cudnn-failed', 'ort-provider'],
@@ -185,6 +186,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /DefaultCPUAllocator: (?:not enough memory|can't allocate memory)(?:: you tried to allocate (?<bytes>\d+) bytes)?/i,
       ),
       symptom(/\bexit(?:s|ed)? with (?:return|exit) ?code ?[=:]? ?-9\b|\(exit ?code: ?-9\)/i),
+      phrase(/\bpthread_create(?:\(\))? failed/i),
       phrase(/\bnode running low on memory\b|ray\.exceptions\.OutOfMemoryError/i),
       phrase(/Detected \d+ oom[-_]kill event|killed by the cgroup out-of-memory handler/i),
       capture(

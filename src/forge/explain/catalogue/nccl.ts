@@ -16,6 +16,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       capture(
         /Watchdog caught collective operation timeout[^\n]*?(?:OpType=(?<op>\w+))?[^\n]*?(?:Timeout\(ms\)=(?<timeout>\d+))?/i,
       ),
+      phrase(/\b[Hh]orovod\b[^\n]*\b(?:missing|missed) ranks\b|Stalled (?:ops|ranks):/),
       phrase(/watchdog thread terminated with exception|Some NCCL operations have failed or timed out/i),
       capture(
         /Timed out (?:after \d+ ?\w+ )?(?:waiting (?:\d+ ?ms )?for (?:clients|rank|recv|send)|initializing process group)|wait timeout after \d+ms/i,
@@ -62,6 +63,8 @@ export const ncclClasses: readonly ErrorClass[] = [
       phrase(
         /client socket has (?:timed out[^\n]*trying|failed) to connect|setting up NCCL communicator[^\n]*got error/i,
       ),
+      symptom(/\bRendezvous(?:Closed|Connection|Graceful\w*|State)\w*(?:Error|Exception)\b/),
+      phrase(/\bmlx\d+: [^\n]*\bgot completion with error|\bUCX +ERROR\b/i),
       code(/ncclRemoteError|NCCL error: remote process exited or there was a network error/),
       code(/\bNet : Call to (?:connect|recv|send|accept|bind|listen)\w* [^\n]*failed/),
       capture(
@@ -106,7 +109,7 @@ export const ncclClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/server socket has failed to (?:listen|bind)[^\n]*?(?:port:? ?(?<port>\d+))?[^\n]*/i),
       capture(
-        /(?:c10d|TCPStore|torch|DistNetworkError|MASTER_PORT|NCCL|rank|master_port)[^\n]*(?:EADDRINUSE|address already in use)|(?:EADDRINUSE|address already in use)[^\n]*(?:c10d|TCPStore|torch|NCCL|port: ?(?<number>\d+))/i,
+        /(?:c10d|TCPStore|torch|vLLM|DistNetworkError|MASTER_PORT|NCCL|rank|master_port)[^\n]*(?:EADDRINUSE|address already in use)|(?:EADDRINUSE|address already in use)[^\n]*(?:c10d|TCPStore|torch|NCCL|port: ?(?<number>\d+))/i,
       ),
       phrase(/^RuntimeError: Address already in use/m),
       phrase(
@@ -150,7 +153,7 @@ export const ncclClasses: readonly ErrorClass[] = [
     title: 'This build has no NCCL',
     patterns: [
       phrase(
-        /Distributed package doesn't have NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
+        /Distributed package doesn't have NCCL|not been built with NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
       ),
     ],
     explains: ['nccl-network', 'nccl'],
@@ -171,6 +174,9 @@ export const ncclClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(
         /torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError|torch\.multiprocessing\.spawn\.Process\w+Exception/,
+      ),
+      symptom(
+        /\b(?:mpirun|mpiexec|prterun)\b[^\n]* noticed that process rank \d+|Primary job +terminated normally, but \d+ process(?:es)? returned/i,
       ),
       symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
       symptom(

@@ -17,7 +17,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   'cuda-fork': /initialization error|driver not initialized|not initialized/,
   'cuda-unknown': /unknown[ _]error(?! code)/,
   'device-busy': /(?:busy or|devices? (?:is|are)) unavailable/,
-  'no-kernel-image': /no kernel image|invalid device function|device kernel image is invalid/,
+  'no-kernel-image': /no kernel image|invalid device (?:function|symbol)|device kernel image is invalid/,
   'no-devices': /no (?:CUDA-capable )?device (?:is |was )?(?:detected|found)|no CUDA-capable device/,
   'cvd-invalid': /invalid device (?:ordinal|id|number|index)/,
   'unsupported-ptx': /PTX JIT compil\w+|unsupported (?:PTX|toolchain)/,
@@ -28,7 +28,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
 };
 
 const CUDA =
-  /(?:cuda|\bGPUassert\b|\bcu(?:Ctx|Init|Launch|Mem|Module|Stream|Event|Device|Func|Link|Graph)\w*|thrust::|\bcub::|\.cuh?\b|nvrtc|\bNPP\b|\bGPU (?:error|kernel|device))/;
+  /(?:cuda|\bGPUassert\b|\bcu(?:Ctx|Init|Launch|Mem|Module|Stream|Event|Device|Func|Link|Graph)\w*|thrust::|\bcub::|\.cuh?\b|nvrtc|\bNPP\b|\bGPU (?:error|kernel|device)|\bGpu API call)/;
 
 /** A class with a wording of its own for the same line comes first. */
 const BELOW = 60;

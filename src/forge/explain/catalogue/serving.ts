@@ -128,7 +128,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'This llama.cpp does not know the model',
     patterns: [
-      capture(/unknown model architecture: ['"`]?(?<arch>[\w.-]+)/i),
+      capture(/unknown model architecture: ['"`]?(?<arch>[\w.-]*)/i),
       capture(/unknown (?:pre-tokenizer type|(?:model )?projector type): '(?<arch>[^']+)'/i),
       capture(
         /(?:missing tensor|wrong number of tensors|check_tensor_dims: tensor) '?(?<tensor>[\w.]+)?|done_getting_tensors: wrong number/i,
@@ -161,6 +161,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /data is not within (?:the )?file bounds|model is corrupted or incomplete|failed to read (?:tensor|key)|unexpectedly reached end of file/i,
       ),
       capture(/(?:gguf_init_from_file\w*|error loading model): failed to (?:open|read)[^\n]*/i),
+      phrase(/error loading model \w+: (?:key not found in model|cannot find [^\n]* in model file)/i),
       phrase(
         /PytorchStreamReader failed|failed finding central directory|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
       ),
