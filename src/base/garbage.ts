@@ -1,6 +1,6 @@
 // Asking for the garbage collector, and for the finalizers of what it finds, which run in turns of the event loop.
 
-import { importNode, isNode } from './platform.ts';
+import { importNode, isNode, permitted } from './platform.ts';
 import { turn } from './turn.ts';
 
 type Collect = () => void;
@@ -12,6 +12,16 @@ export function findCollector(): Promise<Collect> {
   return (found ??= search());
 }
 
+/** What the JavaScript heap held after the last collection that was asked for. */
+let inUse = 0;
+
+/** Bytes of the JavaScript heap; 0 where nobody tells. */
+const heapBytes = (): number =>
+  typeof process === 'undefined' ? 0 : permitted(() => process.memoryUsage?.().heapUsed ?? 0, 0);
+
+/** Whether the heap holds twice what it held after the last collection that was asked for, and so much more. */
+export const hasHeapGrown = (by: number): boolean => heapBytes() > 2 * inUse + by;
+
 /** Runs the garbage collector, and the finalizers of what it found; the milliseconds that took. `prepare` runs right before. */
 export async function collectGarbage(prepare?: () => void): Promise<number> {
   const collect = await findCollector();
@@ -20,6 +30,7 @@ export async function collectGarbage(prepare?: () => void): Promise<number> {
   collect();
   // Finalizers are tasks, and some follow others.
   for (let i = 0; i < 2; i++) await turn();
+  inUse = heapBytes();
   return performance.now() - start;
 }
 

@@ -70,7 +70,7 @@ export class RuntimeHost implements TensorHost {
     this.#places = places;
     const [first, ...others] = places.map((p) => p.caps.routines);
     this.#routines = new Set([...(first ?? [])].filter((r) => others.every((o) => o.has(r))));
-    this.lifetime.opened(mortal);
+    this.lifetime.opened(mortal, () => forgotten.manySteps());
   }
 
   /** The place of a device, by its full name or its kind. */

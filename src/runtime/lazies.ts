@@ -16,6 +16,9 @@ class Token {
 /** Tensors that wait until an expression begins, and in any case. */
 const [many, most] = [256, 4096];
 
+/** Steps that take some tens of megabytes of the JavaScript heap. */
+const manySteps = 1 << 16;
+
 export class Lazies {
   /** Tensors in groups. */
   count = 0;
@@ -24,12 +27,21 @@ export class Lazies {
   readonly #watch: (tensor: Handle, node: Node) => void;
   /** Settles these and those. */
   readonly #settleAll: () => void;
+  /** Told when many steps have come into groups. */
+  readonly #grown: () => void;
+  #steps = 0;
   #waiting: Handle[] = [];
   #scheduled = false;
 
-  constructor(watch: (tensor: Handle, node: Node) => void, settleAll: () => void, release: (group: Group) => void) {
+  constructor(
+    watch: (tensor: Handle, node: Node) => void,
+    settleAll: () => void,
+    release: (group: Group) => void,
+    grown: () => void,
+  ) {
     this.#watch = watch;
     this.#settleAll = settleAll;
+    this.#grown = grown;
     this.#registry = new FinalizationRegistry((group) => {
       this.count -= group.tensors;
       release(group);
@@ -84,5 +96,10 @@ export class Lazies {
     token.group = new Group(members);
     this.count += length;
     this.#registry.register(token, token.group);
+    // The group has added the steps below its tensors.
+    this.#steps += members.length;
+    if (this.#steps < manySteps) return;
+    this.#steps = 0;
+    this.#grown();
   }
 }

@@ -28,6 +28,8 @@ export class Lifetime {
   /** Tensors up to this many bytes are freed by the collector alone. */
   #unwatched = 0;
   #closed = false;
+  /** Told when many steps of lazy tensors were made that nobody used. */
+  #manySteps: () => void = () => {};
 
   constructor(development: boolean, ledger: Ledger, events: Emitter, scopes: Scopes, issuing: Issuing) {
     this.#development = development;
@@ -41,6 +43,7 @@ export class Lifetime {
       (group) => {
         if (!this.#closed) group.release();
       },
+      () => this.#manySteps(),
     );
     this.#backstop = new Backstop(({ node, line }) => {
       if (line) ledger.leaked(line);
@@ -49,9 +52,10 @@ export class Lifetime {
     });
   }
 
-  /** `mortal`: some device can be lost. */
-  opened(mortal: boolean): void {
+  /** `mortal`: some device can be lost. `manySteps` is told of many steps of lazy tensors that nobody used. */
+  opened(mortal: boolean, manySteps: () => void): void {
     this.#unwatched = mortal ? 0 : smallBytes;
+    this.#manySteps = manySteps;
   }
 
   /** Devices are closed: there is nothing left to free. */

@@ -5,6 +5,7 @@
 
 import { type DType, promote } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
+import { turnIfDueAfterShort } from '../base/turn.ts';
 import { ShapeError } from '../errors.ts';
 import { cast } from './build.ts';
 import type { HistogramOptions } from './histogram.ts';
@@ -107,7 +108,11 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
     const held = [this as unknown as Tensor, ...others].map((t) => t.clone() as Tensor);
     const made: Waiting.Made = { one: (node) => this.make(node), all: (nodes) => this.makeAll(nodes) };
     try {
-      return await run(loaded ?? (await load()), made, held);
+      const result = await run(loaded ?? (await load()), made, held);
+      // Where nothing had to be waited for, finalizers still get a turn now and then.
+      const pause = turnIfDueAfterShort();
+      if (pause) await pause;
+      return result;
     } finally {
       for (const t of held) t.dispose();
     }

@@ -87,6 +87,59 @@ describe('long dot products', () => {
   );
 });
 
+describe('long sums of one value, each of which is rounded the same way', () => {
+  const forms: Readonly<Record<string, (x: Tensor) => Tensor>> = {
+    sum: (x) => x.sum(),
+    mean: (x) => x.mean(),
+    norm: (x) => x.norm(),
+    'sums of rows': (x) => x.reshape([1, -1]).expand([3, x.size]).sum({ axis: 1 }),
+    'sums of two axes': (x) => x.reshape([-1, 8]).sum(),
+    dot: (x) => x.dot(x),
+  };
+  it.each((['f32', 'f64'] as const).flatMap((t) => Object.keys(forms).map((f) => [f, t] as const)))(
+    '%s of %s is as near as that of its parts',
+    async (form, dtype) => {
+      for (const n of all ? [2048, 40_000, 1_000_000] : [2048, 40_000]) {
+        const value = roundTo[dtype](0.1) as number;
+        const wanted: Readonly<Record<string, number>> = {
+          mean: value,
+          norm: value * Math.sqrt(n),
+          dot: n * value ** 2,
+        };
+        const want = wanted[form] ?? n * value;
+        const got = Number((await forms[form]!(rt.full([n], value, { dtype }).compute()).data())[0]);
+        // NumPy's sums are within 2 units. One running sum for each lane was off by 200, and the more the longer it was.
+        expect(Math.abs(got - want) / want / epsilon(dtype), `${n}: ${got}, expected ${want}`).toBeLessThan(24);
+      }
+    },
+  );
+});
+
+describe('sums of f64 in runs', () => {
+  const n = 40_000;
+  const row = (at: Readonly<Record<number, number>>): Tensor => {
+    const values = new Float64Array(n).fill(0.1);
+    for (const [i, v] of Object.entries(at)) values[Number(i)] = v;
+    return rt.tensor(values, [n], { dtype: 'f64' }) as Tensor;
+  };
+  const sum = async (at: Readonly<Record<number, number>>): Promise<number> => Number((await row(at).sum().data())[0]);
+
+  it('are infinite, NaN and finite where those in order are', async () => {
+    const [big, inf] = [Number.MAX_VALUE, Number.POSITIVE_INFINITY];
+    expect(await sum({ 5: inf })).toBe(inf);
+    expect(await sum({ 5: -inf, 20000: -inf })).toBe(-inf);
+    expect(await sum({ 5: inf, 20000: -inf })).toBe(Number.NaN);
+    expect(await sum({ 39999: Number.NaN })).toBe(Number.NaN);
+    expect(await sum({ 0: big, 32000: big })).toBe(inf);
+  });
+
+  it('lose no more than their own run to a value that a later one takes back', async () => {
+    // Both lie in one lane, a thousand additions apart, whose sum is 100. Beside 1e16 runs of that lane are kept as what was lost.
+    const got = await sum({ 0: 1e16, 16000: -1e16 });
+    expect(Math.abs(got - 3999.8)).toBeLessThan(20);
+  });
+});
+
 interface Huge {
   readonly what: string;
   readonly make: () => Tensor;

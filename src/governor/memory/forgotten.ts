@@ -4,8 +4,12 @@
 // knows the bytes: when they have grown to twice what was in use after the last collection and some more, the next wait
 // includes a collection. Where nothing of the runtime is waited for, as in loops that wait for files, the collection runs in the
 // next turn of the event loop. Loops that dispose of their tensors never come there, and pay for a comparison.
+//
+// Lazy tensors hold the steps they are made of, on the JavaScript heap. One collection finds such a tensor and the next one its steps, which
+// the engine took for alive: it waits for several times as many before it collects again, and the heap grows and grows. So when many steps
+// were made that nobody used, and the heap has grown as far as bytes may, both collections run at once.
 
-import { collectGarbage } from '../../base/garbage.ts';
+import { collectGarbage, hasHeapGrown } from '../../base/garbage.ts';
 import { nextTurn, turnIfDue, turnIfDueAfterShort } from '../../base/turn.ts';
 import type { Storages } from '../../graph/storage.ts';
 
@@ -24,6 +28,8 @@ export class Forgotten {
   /** The fewest bytes that were alive since the last collection: what is really in use, as far as is known. */
   #inUse = 0;
   #collecting: Promise<void> | null = null;
+  /** The heap is looked at in the next turn. */
+  #looks = false;
   #tookMs = 0;
   #endedAt = Number.NEGATIVE_INFINITY;
 
@@ -50,6 +56,16 @@ export class Forgotten {
     return usual ? turnIfDueAfterShort() : this.pause(performance.now());
   }
 
+  /** Many steps of lazy tensors were made, and neither computed nor disposed of. */
+  manySteps(): void {
+    if (this.#looks) return;
+    this.#looks = true;
+    nextTurn(() => {
+      this.#looks = false;
+      if (!this.#collecting && hasHeapGrown(softBytes)) this.#collecting = this.#collect(2);
+    });
+  }
+
   #worthwhile(bytes: number, now: number): boolean {
     return bytes > 2 * this.#inUse + hardBytes || now - this.#endedAt > share * this.#tookMs;
   }
@@ -70,14 +86,14 @@ export class Forgotten {
     });
   }
 
-  async #collect(): Promise<void> {
+  async #collect(leastPasses = 1): Promise<void> {
     const enough = this.#inUse + softBytes / 4;
     this.#tookMs = 0;
     for (let pass = 1; pass <= mostPasses; pass++) {
       const before = this.#storages.bytes;
       this.#tookMs += await collectGarbage(this.#prepare);
       const left = this.#storages.bytes;
-      if (left <= enough || (pass > 1 && left >= before)) break;
+      if (pass >= leastPasses && (left <= enough || (pass > 1 && left >= before))) break;
     }
     this.#endedAt = performance.now();
     // What is left is in use.

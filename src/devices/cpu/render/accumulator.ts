@@ -2,8 +2,8 @@
 //
 //   plain     one register per part of the value: integer sums, products, extremes of integers, any and all (byte masks)
 //   extreme   max and min of floats: one register per part, and notes of what it does not show (extremes.ts)
-//   blocked   float sums of f32: short runs are added up in f32, then moved into f64 registers, so that the error does not
-//             grow with the length of the sum
+//   blocked   float sums: short runs are added up, then moved into registers of their own, so that the error does not grow with
+//             the length of the sum. Runs of f32 move into f64; those of f64 into f64, with what rounding takes from them beside it
 //   arg       the best value so far and its position, in lanes of one width
 //
 // Folding combines lanes in a fixed order, so a result depends on sizes alone.
@@ -32,14 +32,15 @@ export interface StateForm {
   readonly width: Width;
 }
 
-export function formOf(acc: Accumulator, blocked: boolean): StateForm {
+/** `blocked`: which sums are, by their lanes. */
+export function formOf(acc: Accumulator, blocked: ReadonlySet<LaneType>): StateForm {
   const arg = acc.op === 'argmax' || acc.op === 'argmin';
   if (acc.type === 'bool' && !arg) return { kind: 'plain', op: acc.op, type: acc.type, lane: null, width: 8 };
   // Positions need 32 bits, so bytes are compared as 32-bit numbers.
   const lane = arg && (acc.type === 'u8' || acc.type === 'bool') ? 'i32' : laneType(acc.type);
   const float = lane === 'f32' || lane === 'f64';
   const extreme = float && (acc.op === 'max' || acc.op === 'min');
-  const kind = arg ? 'arg' : extreme ? 'extreme' : blocked && acc.op === 'sum' && lane === 'f32' ? 'blocked' : 'plain';
+  const kind = arg ? 'arg' : extreme ? 'extreme' : acc.op === 'sum' && blocked.has(lane) ? 'blocked' : 'plain';
   return { kind, op: acc.op, type: acc.type, lane, width: lane === 'u8' ? 8 : widthOf(lane) };
 }
 
@@ -161,8 +162,10 @@ export class State {
   readonly lanes: number;
   readonly #em: Emitter;
   readonly #values: readonly number[];
-  /** f64 registers of a blocked sum; positions of arg. */
+  /** What a blocked sum added up before the present run, in f64; positions of arg. */
   readonly #second: readonly number[];
+  /** What rounding took from those of f64. */
+  readonly #lost: readonly number[];
   /** Of an extreme: of each part, or of all of them. */
   readonly #notes: readonly Notes[];
   /** The extreme of the other kind that is found in the registers of this one. */
@@ -183,6 +186,7 @@ export class State {
         : form.kind === 'arg'
           ? make(partsFor(lanes, form.width))
           : [];
+    this.#lost = form.kind === 'blocked' && form.lane === 'f64' ? make(partsFor(lanes, 64)) : [];
     this.#notes =
       form.kind === 'extreme'
         ? (together ? [0] : this.#values).map(() =>
@@ -205,7 +209,7 @@ export class State {
       return;
     }
     for (const v of this.#values) c.v128(identityBytes(this.form)).set(v);
-    for (const v of this.#second) c.v128(splatBytes('u8', 0)).set(v);
+    for (const v of [...this.#second, ...this.#lost]) c.v128(splatBytes('u8', 0)).set(v);
     for (const n of this.#notes) n.init(c);
   }
 
@@ -264,9 +268,13 @@ export class State {
       });
   }
 
-  /** Moves a blocked sum's f32 registers into its f64 ones. */
+  /** Moves the present run of a blocked sum. */
   flush(c: Code): void {
     if (this.form.kind !== 'blocked') return;
+    if (this.form.lane === 'f64') {
+      this.#flushDoubles(c);
+      return;
+    }
     const zero = splatBytes('u8', 0);
     this.#values.forEach((v, p) => {
       const low = this.#second[2 * p];
@@ -285,6 +293,18 @@ export class State {
     });
   }
 
+  /** Knuth's sum of two numbers (TAOCP 2, 4.2.2): what is lost is exact. */
+  #flushDoubles(c: Code): void {
+    const [sum, part] = [this.#em.temp(), this.#em.temp()];
+    this.#values.forEach((run, p) => {
+      const [before, lost] = [this.#second[p]!, this.#lost[p]!];
+      c.get(before).get(run).op('f64x2.add').tee(sum).get(before).op('f64x2.sub').set(part);
+      c.get(lost).get(before).get(sum).get(part).ops('f64x2.sub', 'f64x2.sub');
+      c.get(run).get(part).ops('f64x2.sub', 'f64x2.add', 'f64x2.add').set(lost);
+      c.get(sum).set(before).v128(splatBytes('u8', 0)).set(run);
+    });
+  }
+
   #notesOf(p: number): Notes {
     return this.#notes[p] ?? this.#notes[0]!;
   }
@@ -292,6 +312,11 @@ export class State {
   /** Makes the registers ready to be folded. */
   settle(c: Code): void {
     this.flush(c);
+    // Of infinite sums and NaN it is NaN.
+    this.#lost.forEach((lost, p) => {
+      const sum = this.#second[p]!;
+      c.get(sum).get(lost).op('f64x2.add').get(sum).get(lost).get(lost).ops('f64x2.eq', 'v128.bitselect').set(sum);
+    });
     if (this.form.kind !== 'extreme') return;
     if (this.#pair) this.#pair.split(c, this.#otherKind!.#values, this.#otherKind!.#notes[0]!);
     this.#values.forEach((v, p) => {
@@ -305,7 +330,7 @@ export class State {
     return [this.#values, ...(notes[0] ?? []).map((_, k) => notes.map((list) => list[k]!))];
   }
 
-  /** The f64 registers of a blocked sum: what was added up before the present run. */
+  /** The f64 registers of a blocked sum of f32: what was added up before the present run. */
   get before(): readonly number[] {
     return this.#second;
   }
@@ -395,7 +420,7 @@ export function finished(em: Emitter, c: Code, form: StateForm, r: Registers): n
   if (form.kind === 'arg') {
     return r.width === 64 ? joined(r.positions, (v) => c.get(v), [0, 2, 4, 6]) : [...r.positions];
   }
-  if (form.kind === 'blocked') {
+  if (form.kind === 'blocked' && form.lane === 'f32') {
     values = joined(values, (v) => c.get(v).op('f32x4.demote_f64x2_zero'), [0, 1, 4, 5]);
   }
   if (isHalf(form.type) && (form.op === 'sum' || form.op === 'prod')) {

@@ -1,6 +1,6 @@
 // How a reduction is run: along which axis the vector lies, and how the work is cut into items.
 
-import { byteSize } from '../../../base/dtype.ts';
+import { byteSize, isFloat } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Load } from '../../../kernel/expr.ts';
@@ -31,7 +31,7 @@ export interface ReductionPlan {
   readonly itemElements: number;
   /** Values one lane of the main body takes in, at most. */
   readonly perLane: number;
-  /** Additions of f32 in a row before the sum moves to f64. */
+  /** Additions in a row before the sum of a run moves on, of f32 to f64. */
   readonly block: number;
   readonly cost: number;
 }
@@ -98,16 +98,18 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
     items,
     itemElements: (outputs * count) / items,
     perLane: form === 'rows' ? Math.ceil(count / main) : count,
-    block: blocks[form],
+    block: form === 'rows' && !kernel.accumulators.some(isNarrowSum) ? blocks.doubles : blocks[form],
     cost: found.cost,
   };
 }
 
 /**
- * Additions of f32 in a row before the sum moves to f64. Along rows as many as NumPy's sums make in a row: the mean of values that are
- * large beside their differences is as good. Down columns NumPy adds all rows in f32.
+ * Additions in a row before the sum of a run moves on, of f32 to f64. Along rows as many as NumPy's sums make in a row: the mean of values that are
+ * large beside their differences is as good. Down columns NumPy adds all rows in f32. Of f64 more: what moves on is kept without loss.
  */
-const blocks = { rows: 16, columns: 128 } as const;
+const blocks = { rows: 16, columns: 128, doubles: 64 } as const;
+
+const isNarrowSum = ({ op, type }: Accumulator): boolean => op === 'sum' && type !== 'f64' && isFloat(type);
 
 /** Bytes of each row that one item reads where rows are streamed. */
 const streamBytes = 4096;

@@ -12,6 +12,7 @@ import type { Kernel } from '../../../kernel/kernel.ts';
 import { Code } from '../wasm/code.ts';
 import type { WasmModule } from '../wasm/module.ts';
 import { formOf } from './accumulator.ts';
+import type { LaneType } from './lanes.ts';
 import type { Rendered } from './map.ts';
 import type { RenderOptions } from './module.ts';
 import { itemLoops } from './nest.ts';
@@ -19,13 +20,23 @@ import { bodiesNeeded, grainOf } from './plan.ts';
 import { emitColumns } from './reduce-columns.ts';
 import { renderFinish } from './reduce-finish.ts';
 import { ReductionFrame } from './reduce-frame.ts';
-import { planReduction } from './reduce-plan.ts';
+import { planReduction, type ReductionPlan } from './reduce-plan.ts';
 import { emitRows } from './reduce-rows.ts';
 import { placesOf } from './states.ts';
 
+/**
+ * The sums that are taken in runs: long ones of f32, and along rows those of f64 whose results are f64. Down columns NumPy adds all rows one by
+ * one, and what is rounded to f32 in the end has digits to spare.
+ */
+function blockedSums({ outputs }: Kernel, { form, slices, perLane, block }: ReductionPlan): ReadonlySet<LaneType> {
+  if (slices === 1 && perLane <= block) return new Set();
+  return new Set(form === 'rows' && outputs.some((o) => o.type === 'f64') ? ['f32', 'f64'] : ['f32']);
+}
+
 export function renderReduction(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const plan = planReduction(kernel, options.streamedBytes);
-  const forms = kernel.accumulators.map((a) => formOf(a, plan.slices > 1 || plan.perLane > plan.block));
+  const blocked = blockedSums(kernel, plan);
+  const forms = kernel.accumulators.map((a) => formOf(a, blocked));
   const reduction = { kernel, exprs, module, options, plan, forms };
   const frame = new ReductionFrame(reduction);
   const inner = new Code();
