@@ -27,8 +27,8 @@ export class WasmSums {
     this.#memory = memory;
   }
 
-  /** Sums of rows at an address, or of their products with rows at another one; false if they are left to the interpreter. */
-  sums(at: number, other: number | null, rows: number, length: number, out: TypedArray): boolean {
+  /** Sums of rows at an address, or of their products with rows at another one, stored from `first` on; false if they are left to the interpreter. */
+  sums(at: number, other: number | null, rows: number, length: number, out: TypedArray, first: number): boolean {
     if (length < longSum || !this.#isHot(rows * length)) return false;
     const { sum, products } = this.#bound();
     const bytes = 4 * length;
@@ -36,7 +36,7 @@ export class WasmSums {
       const from = at + r * bytes;
       const value = other === null ? sum(from, length) : products(from, other + r * bytes, length);
       if (!isSum32(value)) return false;
-      out[r] = value;
+      out[first + r] = value;
     }
     return true;
   }
