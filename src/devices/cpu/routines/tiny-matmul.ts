@@ -1,13 +1,15 @@
 // Tiny matrix products: loops in JavaScript, which are done before WebAssembly has started.
 //
 // Every sum is taken in the order of k, those of f32 in double precision and rounded when they are stored. Four sums that share an element of
-// one operand are taken side by side: of four columns, or of four rows where there are fewer columns. That changes no sum.
+// one operand are taken side by side: of four columns, or of four rows where there are fewer columns. That changes no sum. Once there were
+// many, those of floats are left to WebAssembly, which takes them in the same order.
 
 import { byteSize, type DType } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
+import type { LineSums } from '../tiny/wasm-lines.ts';
 import { viewOf } from '../views.ts';
 
 /** Elements of the operands and of the product. */
@@ -27,6 +29,9 @@ export class TinyMatmul implements CpuProgram {
   readonly #type: DType;
   readonly #shift: number;
   readonly #sums: Sums;
+  /** The type, if it is a float. */
+  readonly #float: 'f32' | 'f64' | null;
+  readonly #products: number;
   readonly #batches: readonly Walk[];
 
   constructor(routine: Matmul, engine: WasmEngine) {
@@ -36,14 +41,25 @@ export class TinyMatmul implements CpuProgram {
     this.#type = routine.type;
     this.#shift = Math.log2(byteSize(routine.type));
     this.#sums = sumsOf[routine.type]!;
+    this.#float = routine.type === 'f32' || routine.type === 'f64' ? routine.type : null;
+    this.#products = routine.batch * routine.m * routine.n * routine.k;
     this.#batches = walksOf(routine);
     this.source = `;; interpreted: ${routine.batch} × ${routine.m}×${routine.k} · ${routine.k}×${routine.n}\n`;
   }
 
   run(buffers: readonly CpuBuffer[]): void {
-    const { views } = this.#engine.memory;
-    const view = viewOf[this.#type];
     const [a, b, c] = buffers as [CpuBuffer, CpuBuffer, CpuBuffer];
+    const { views } = this.#engine.memory;
+    const isThere = a.small === null && b.small === null && c.small === null;
+    const lines = isThere && this.#float !== null ? this.#engine.sums.lines(this.#float, this.#products) : null;
+    if (lines !== null) {
+      for (const walk of this.#batches) {
+        const [first, second] = walk.swapped ? [b, a] : [a, b];
+        this.#byCode(lines, walk, first.address, second.address, c.address);
+      }
+      return;
+    }
+    const view = viewOf[this.#type];
     const [x, y, into] = [view(a.small ?? views), view(b.small ?? views), view(c.small ?? views)];
     // Shifts, not quotients: a loop over positions that the engine holds as doubles takes several times as long.
     const shift = this.#shift;
@@ -52,6 +68,25 @@ export class TinyMatmul implements CpuProgram {
       if (walk.swapped) this.#sums(walk, y as never, atB, x as never, atA, into as never, atC);
       else this.#sums(walk, x as never, atA, y as never, atB, into as never, atC);
     }
+  }
+
+  #byCode(lines: LineSums, walk: Walk, atFirst: number, atSecond: number, to: number): void {
+    const shift = this.#shift;
+    const { first, second, apart } = walk;
+    lines(
+      atFirst + (first.at << shift),
+      atSecond + (second.at << shift),
+      to + (walk.at << shift),
+      first.count,
+      first.apart << shift,
+      first.step << shift,
+      second.count,
+      second.apart << shift,
+      second.step << shift,
+      apart[0] << shift,
+      apart[1] << shift,
+      walk.depth,
+    );
   }
 
   dispose(): void {}
