@@ -146,6 +146,30 @@ describe('reductions', () => {
     }
   });
 
+  it('find an extreme, or a NaN behind one, at every position of rows of several blocks', () => {
+    for (const type of ['f32', 'f64', 'i32', 'u32', 'i64', 'u64', 'u8', 'bf16'] as const) {
+      for (const size of [2, 15, 16, 31, 32, 33, 53, 64, 65, 97]) {
+        const positions = Array.from({ length: size }, (_, i) => i);
+        const plain = type === 'i64' || type === 'u64' ? BigInt : (v: number): number => v;
+        const rowsOf = (value: (i: number, at: number) => number): Value[] =>
+          positions.flatMap((at) => positions.map((i) => plain(value(i, at))));
+        const tables = [
+          rowsOf((i, at) => (i === at ? 9 : 5)),
+          rowsOf((i, at) => (i === at ? 1 : 5)),
+          rowsOf((i, at) => (i < at ? i : 2 * at - i + size)),
+          rowsOf((i) => size - i),
+          ...(isFloat(type)
+            ? [rowsOf((i, at) => (i === at ? Number.NaN : i % 7)), rowsOf((i, at) => (i >= at ? Number.NaN : size - i))]
+            : []),
+        ];
+        tables.forEach((values, k) => {
+          for (const op of ['argmax', 'argmin'] as const)
+            expectReduced(reduction(op, type, [size, size], [1], values), `${op} ${type} ${size} ${k}`);
+        });
+      }
+    }
+  });
+
   it('know the extremes of floats from NaN and from zeros of the other sign, wherever these stand', () => {
     const [nan, inf] = [Number.NaN, Number.POSITIVE_INFINITY];
     const random = randomSource(5);
