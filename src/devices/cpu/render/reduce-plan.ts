@@ -134,7 +134,11 @@ function isStreamed(
     return bytes >= farBytes && bytes * rows.size >= least;
   };
   const moves = s.loads.filter((l) => strideAlong(l.index, rows.axis) !== 0);
-  return moves.length > 0 && moves.every((l) => far(l) && strideAlong(l.index, vector.axis) === 1);
+  const beside = (l: Load): boolean => {
+    const bytes = Math.abs(strideAlong(l.index, vector.axis) ?? 0) * byteSize(l.type);
+    return bytes > 0 && bytes <= lineBytes;
+  };
+  return moves.length > 0 && moves.every((l) => far(l) && beside(l));
 }
 
 const lineBytes = 64;
@@ -179,8 +183,17 @@ function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' 
   if (row.size < 8) return 'columns';
   const [r, c] = [roughLoads(s, row.axis), roughLoads(s, column.axis)];
   if (r !== c) return r < c ? 'rows' : 'columns';
+  const [along, across] = [distance(s, row.axis), distance(s, column.axis)];
+  if (along !== across) return along < across ? 'rows' : 'columns';
   return row.size >= 32 ? 'rows' : 'columns';
 }
+
+/** How far neighbours along an axis lie from each other, over all loads that are not read as whole vectors. */
+const distance = (s: Survey, axis: number): number =>
+  s.loads.reduce((sum, l) => {
+    const stride = Math.abs(strideAlong(l.index, axis) ?? 0);
+    return stride > 1 ? sum + stride * byteSize(l.type) : sum;
+  }, 0);
 
 /**
  * Registers that the states of accumulators may take: the others are for what is folded into them (six sums over the channels of 32³×64

@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { data, Run, randomSource, reference, type Spec, samples } from '../../../../test/support/cpu-render.ts';
+import {
+  data,
+  kernelOf,
+  Run,
+  randomSource,
+  reference,
+  type Spec,
+  samples,
+} from '../../../../test/support/cpu-render.ts';
 import { type DType, dtypes, isFloat } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
 import type { Value } from '../../../kernel/semantics.ts';
+import { planReduction } from './reduce-plan.ts';
 
 const ops: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'argmax', 'argmin'];
 const opsOf = (t: DType): readonly ReduceOp[] =>
@@ -336,6 +345,39 @@ describe('reductions', () => {
       }
     }
   });
+
+  it.each([2, 7, 16, 17, -1, -3])(
+    'go down columns that are %i elements apart from each other, and are streamed while they share lines',
+    (apart) => {
+      const [rows, columns] = [70, 65];
+      const width = Math.abs(apart) * columns + 256;
+      const random = randomSource(width);
+      for (const [type, most] of [
+        ['f32', 16],
+        ['f64', 8],
+        ['i32', 16],
+      ] as const)
+        for (const op of ['sum', 'max', 'argmin'] as const) {
+          const b = new Exprs();
+          const column = b.alu('mul', b.axis(0, columns), b.const('index', apart));
+          const first = b.const('index', apart < 0 ? width - 1 : 3);
+          const row = b.alu('mul', b.axis(1, rows), b.const('index', width));
+          const to = op === 'argmin' ? 'i32' : type;
+          const values = Array.from({ length: rows * width }, () => Math.floor(1000 * random()));
+          const spec: Spec = {
+            space: [columns],
+            reduced: [rows],
+            accumulators: [{ op, type, value: b.load(type, 0, b.alu('add', b.alu('add', row, column), first)) }],
+            outputs: [b.acc(to, 0)],
+            inputs: [data(type, values)],
+          };
+          expectReduced(spec, `${op} ${type}`, streamed);
+          expect(planReduction(kernelOf(spec), 0).form).toBe('columns');
+          const isNear = Math.abs(apart) <= most;
+          expect(new Run(spec, streamed).wasm.scratchBytes > 0, `${op} ${type}`).toBe(isNear && op !== 'argmin');
+        }
+    },
+  );
 
   it('keep zeros and NaN of a column from block to block', () => {
     const columns = 300;
