@@ -47,7 +47,7 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const outputAxes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1);
   // The first of equal values wins, so argmax must meet them in the order of their positions.
   const row = hasArg(kernel) ? reducedAxes[reducedAxes.length - 1] : bestReduced(found, reducedAxes);
-  const column = outputAxis(kernel);
+  const column = columnAxis(kernel, found, outputAxes);
   const form = choose(found, row, column);
   const vector = form === 'rows' ? row! : column;
   const bodies = bodiesOf(kernel, found);
@@ -177,9 +177,19 @@ function bestReduced(s: Survey, axes: readonly AxisLoop[]): AxisLoop | undefined
   return best;
 }
 
+/** The output axis for the vector: the usual one, or one along which more is read in vectors. Results are stored once, values are read often. */
+function columnAxis(kernel: Kernel, s: Survey, axes: readonly AxisLoop[]): AxisLoop {
+  let best = outputAxis(kernel);
+  for (const a of axes) if (a.size >= leastColumns && roughLoads(s, a.axis) < roughLoads(s, best.axis)) best = a;
+  return best;
+}
+
+/** Outputs beside each other from which on they are worth a vector. */
+const leastColumns = 4;
+
 function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' | 'columns' {
   if (!row) return 'columns';
-  if (column.size < 4) return 'rows';
+  if (column.size < leastColumns) return 'rows';
   if (row.size < 8) return 'columns';
   const [r, c] = [roughLoads(s, row.axis), roughLoads(s, column.axis)];
   if (r !== c) return r < c ? 'rows' : 'columns';

@@ -379,6 +379,39 @@ describe('reductions', () => {
     },
   );
 
+  it.each([
+    [4, 3, 5],
+    [37, 6, 70],
+    [5, 20, 20_000],
+  ])(
+    'put %i neighbours in a vector that are not the last axis of the %i columns of results, over %i',
+    (inner, outer, rows) => {
+      // Results are transposed: [inner, outer] of values [outer, rows, inner].
+      const random = randomSource(rows);
+      const values = Array.from({ length: inner * outer * rows }, () => Math.floor(50 * random()));
+      for (const [type, op] of [
+        ['f32', 'sum'],
+        ['f32', 'max'],
+        ['i64', 'min'],
+        ['f64', 'argmax'],
+      ] as const) {
+        const b = new Exprs();
+        const major = b.alu('mul', b.axis(1, outer), b.const('index', rows * inner));
+        const minor = b.alu('add', b.alu('mul', b.axis(2, rows), b.const('index', inner)), b.axis(0, inner));
+        const wide = type === 'i64' ? values.map(BigInt) : values;
+        const spec: Spec = {
+          space: [inner, outer],
+          reduced: [rows],
+          accumulators: [{ op, type, value: b.load(type, 0, b.alu('add', major, minor)) }],
+          outputs: [b.acc(op === 'argmax' ? 'i32' : type, 0)],
+          inputs: [data(type, wide)],
+        };
+        expect(planReduction(kernelOf(spec)).vector.axis, op).toBe(0);
+        expectReduced(spec, `${op} ${type}`);
+      }
+    },
+  );
+
   it('keep zeros and NaN of a column from block to block', () => {
     const columns = 300;
     const first = [0, -0, -0, Number.NaN, 1, -1, Number.NEGATIVE_INFINITY];
