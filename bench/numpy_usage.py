@@ -135,4 +135,8 @@ USAGE = {
     "concat20k": of(lambda x, y: np.concatenate((x, y)), row(20000), row(20000, 7)),
     "reverse1000": of(lambda x: x[::-1].copy(), row(1000)),
     "weighted": of(lambda x, w: np.average(x, 0, w), lambda: floats(200000).reshape(1000, 200), positive(1000)),
+    "everyother": of(lambda x: x[:, ::2].sum(0), square()),
+    "mirrored": of(lambda x: x[:, ::-1].sum(0), square()),
+    "everythird": of(lambda x: x[:, ::3].max(0), square()),
+    "turnedcube": shaped(lambda x: x.transpose(2, 1, 0).sum(1), (64, 128, 128)),
 }

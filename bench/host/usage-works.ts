@@ -320,4 +320,14 @@ export const usageWorks: Readonly<Record<string, Work>> = {
       return () => w.reshape([1, 1000]).matmul(x).reshape([200]).div(w.sum());
     },
   },
+  everyother: square('sums of every other column of 1024²', 1024, (x) =>
+    x.slice([null, [null, null, 2]]).sum({ axis: 0 }),
+  ),
+  mirrored: square('sums of reversed columns of 1024²', 1024, (x) => x.flip(1).sum({ axis: 0 })),
+  everythird: square('largest of every third column of 1024²', 1024, (x) =>
+    x.slice([null, [null, null, 3]]).max({ axis: 0 }),
+  ),
+  turnedcube: shaped('sum over the middle of a transposed 64×128×128', [[64, 128, 128]], (x) =>
+    x.permute([2, 1, 0]).sum({ axis: 1 }),
+  ),
 };

@@ -6,7 +6,7 @@
 
 import { type DType, intRange, isSigned } from '../base/dtype.ts';
 import { stridesOf } from '../base/shape.ts';
-import { bounds } from '../kernel/bounds.ts';
+import { bounds, integerBounds } from '../kernel/bounds.ts';
 import { type Expr, Exprs } from '../kernel/expr.ts';
 import type { Accumulator, BufferParam } from '../kernel/kernel.ts';
 import { args } from './args.ts';
@@ -277,6 +277,8 @@ export class Lowering {
     // A size that the index type cannot hold: the rest is arithmetic on positions, which are as wide as it takes.
     const beyond = BigInt(size) > intRange[type as keyof typeof intRange][1];
     let value = this.#value(indices, at, gate);
+    const { min, max } = integerBounds(value);
+    if (min >= 0 && max < size) return b.cast('index', value);
     if (beyond) value = b.cast('index', value);
     if (isSigned(type)) {
       const zero = b.const(value.type, 0);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import fc from '../../test/support/properties.ts';
-import { axesOf, bounds, dependsOn, linear, strideAlong } from './bounds.ts';
+import { axesOf, bounds, dependsOn, integerBounds, linear, strideAlong } from './bounds.ts';
 import { type Expr, Exprs } from './expr.ts';
 import { meaning } from './semantics.ts';
 
@@ -139,5 +139,30 @@ describe('axes and strides', () => {
     expect(strideAlong(rolled, 1)).toBe(0);
     expect(strideAlong(b.cast('index', b.load('i32', 0, j)), 1)).toBeNull();
     expect(strideAlong(b.alu('add', i, b.cast('index', b.load('i32', 0, j))), 0)).toBe(1);
+  });
+});
+
+describe('bounds of integers', () => {
+  const b = new Exprs();
+  const load = b.load('i32', 0, b.axis(0, 8));
+  const chosen = b.alu('where', b.alu('lt', load, b.const('i32', 3)), b.const('i32', 5), b.const('i32', 0));
+
+  it('follow choices and sums of constants', () => {
+    expect(integerBounds(chosen)).toEqual({ min: 0, max: 5 });
+    expect(integerBounds(b.alu('add', chosen, b.const('i32', 7)))).toEqual({ min: 7, max: 12 });
+    expect(integerBounds(b.alu('min', b.alu('max', load, b.const('i32', 2)), b.const('i32', 9)))).toEqual({
+      min: 2,
+      max: 9,
+    });
+  });
+
+  it('are those of the type where a sum may wrap around, or nothing is known', () => {
+    const all = { min: -(2 ** 31), max: 2 ** 31 - 1 };
+    expect(integerBounds(load)).toEqual(all);
+    expect(integerBounds(b.alu('add', chosen, b.const('i32', 2 ** 31 - 1)))).toEqual(all);
+    expect(integerBounds(b.alu('add', load, b.const('i32', 1)))).toEqual(all);
+    const byte = b.load('u8', 0, b.axis(0, 8));
+    expect(integerBounds(b.alu('add', byte, b.const('u8', 1)))).toEqual({ min: 0, max: 255 });
+    expect(integerBounds(b.load('i64', 0, b.axis(0, 8))).min).toBe(Number.NEGATIVE_INFINITY);
   });
 });

@@ -1,6 +1,6 @@
 // Bounds and linear form of index expressions: what the simplifier and the vectorisers reason with.
 
-import type { Expr } from './expr.ts';
+import type { Expr, ScalarType } from './expr.ts';
 import type { AluOp } from './ops.ts';
 import { operands } from './walk.ts';
 
@@ -37,6 +37,27 @@ function compute(e: Expr): Bounds {
     default:
       return intervalOf(e.op, a, b);
   }
+}
+
+const integerCache = new WeakMap<Expr, Bounds>();
+const integers: Readonly<Partial<Record<ScalarType, Bounds>>> = {
+  u8: { min: 0, max: 255 },
+  i32: { min: -(2 ** 31), max: 2 ** 31 - 1 },
+  u32: { min: 0, max: 2 ** 32 - 1 },
+};
+
+/** The smallest interval known to hold an integer: of a sum that may wrap around, all that its type holds. */
+export function integerBounds(e: Expr): Bounds {
+  const most = integers[e.type] ?? unknown;
+  if (e.kind === 'const') return { min: Number(e.value), max: Number(e.value) };
+  if (e.kind !== 'alu' || most === unknown) return most;
+  const known = integerCache.get(e);
+  if (known) return known;
+  const [a, b] = e.op === 'where' ? e.src.slice(1) : e.src;
+  const made = b ? intervalOf(e.op, integerBounds(a!), integerBounds(b)) : unknown;
+  const found = made.min >= most.min && made.max <= most.max ? made : most;
+  integerCache.set(e, found);
+  return found;
 }
 
 /** What an op makes of any two values within bounds; of a `where`, of those it chooses from. Not for divisions. */

@@ -9,15 +9,16 @@ import { filled } from './compact.ts';
 /** How many elements come before each value: those less than it, and on the right side those equal to it. NaN comes last. */
 export function search(sorted: Node, values: Node, side: 'left' | 'right'): Node {
   const [n] = sorted.shape.values as [number];
-  let found = filled('i32', 0, values.shape.values);
-  if (n === 0 || values.size === 0) return found;
-  const last = constant('i32', n - 1, true);
-  for (let step = 2 ** Math.floor(Math.log2(n)); step >= 1; step /= 2) {
-    const next = alu('add', found, constant('i32', step, true));
-    const at = alu('min', alu('sub', next, constant('i32', 1, true)), last);
-    const element = makeNode('gather', sorted.dtype, values.shape.values, [sorted, at], nodeArgs.axis(0));
-    const inside = alu('le', next, constant('i32', n, true));
-    found = alu('where', alu('and', inside, comesBefore(element, values, side)), next, found);
+  if (n === 0 || values.size === 0) return filled('i32', 0, values.shape.values);
+  const fixed = (v: number): Node => constant('i32', v, true);
+  const comes = (at: Node): Node =>
+    comesBefore(makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], nodeArgs.axis(0)), values, side);
+  // The first look leaves on either side as many elements as the others tell apart: a power of two, less one. None looks beyond the row.
+  const most = 2 ** Math.floor(Math.log2(n));
+  let found = alu('where', comes(fixed(most - 1)), fixed(n - most + 1), fixed(0));
+  for (let step = most / 2; step >= 1; step /= 2) {
+    const passed = comes(alu('add', found, fixed(step - 1)));
+    found = alu('where', passed, alu('add', found, fixed(step)), found);
   }
   return found;
 }

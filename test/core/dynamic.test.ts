@@ -1,7 +1,7 @@
 // Ops whose shapes depend on the data, beyond their values (test/cases): waits, memory, and what they refuse.
 
 import { describe, expect, it } from 'vitest';
-import { ArgumentError, createRuntime, DTypeError, IndexError, ShapeError } from '../../src/index.ts';
+import { ArgumentError, createRuntime, DTypeError, IndexError, ShapeError, type Tensor } from '../../src/index.ts';
 
 const cpu = { devices: ['cpu'], cpu: { threads: 1 } } as const;
 
@@ -88,6 +88,29 @@ describe('ops whose shapes depend on the data', () => {
     const found = row.searchsorted(rt.tensor([0, 77.5, 1e9, -3]));
     expect(rt.explain(found).kernels.length).toBeLessThanOrEqual(5);
     expect([...(await found.data())]).toEqual([0, 78, 1 << 20, 0]);
+  });
+
+  it('searches rows of every length from end to end, without a look beyond them', async () => {
+    await using rt = await createRuntime(cpu);
+    const { NaN: nan } = Number;
+    for (let n = 1; n <= 33; n++) {
+      // Pairs of equal elements, and NaN at the end of every third row.
+      const row = Array.from({ length: n }, (_, i) => (n % 3 === 0 && i > n - 3 ? nan : 2 * (i >> 1)));
+      const values = [...Array.from({ length: n + 4 }, (_, i) => i - 2), Infinity, -Infinity, nan];
+      const [x, v] = [rt.tensor(row), rt.tensor(values)];
+      for (const side of ['left', 'right'] as const) {
+        const precedes = (e: number, w: number): boolean =>
+          Number.isNaN(w) ? side === 'right' || !Number.isNaN(e) : side === 'left' ? e < w : e <= w;
+        const want = values.map((w) => row.filter((e) => precedes(e, w)).length);
+        const found = x.searchsorted(v, { side });
+        if (n > 1) expect(JSON.stringify(rt.explain(found).kernels), `${n}`).not.toMatch(/min|max/);
+        expect([...(await found.data())], `${n} ${side}`).toEqual(want);
+        const whole = row.map((e) => (Number.isNaN(e) ? 99 : e));
+        const [y, w] = [whole, [-2, 0, 1, 99]].map((list) => rt.tensor(list, { dtype: 'i64' })) as [Tensor, Tensor];
+        const counts = [-2, 0, 1, 99].map((z) => whole.filter((e) => precedes(e, z)).length);
+        expect([...(await y.searchsorted(w, { side }).data())], `${n} ${side} i64`).toEqual(counts);
+      }
+    }
   });
 
   it('refuse what makes no sense', async () => {

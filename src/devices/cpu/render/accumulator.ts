@@ -120,7 +120,7 @@ export function combine(em: Emitter, c: Code, form: StateForm, lane: LaneType | 
 }
 
 /** Pushes the mask of x < y. */
-function less(c: Code, lane: LaneType, x: number, y: number): void {
+export function less(c: Code, lane: LaneType, x: number, y: number): void {
   for (const v of [x, y]) {
     c.get(v);
     if (lane === 'u64') c.v128(splatBytes('u64', 1n << 63n)).op('v128.xor');

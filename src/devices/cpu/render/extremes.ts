@@ -24,7 +24,7 @@ import { splatBytes } from './lanes.ts';
 
 type Extreme = 'max' | 'min';
 
-/** Registers of notes, where both signs of zero matter and none are shared. */
+/** Registers of notes where none are shared. */
 export const noteCount = { f32: 2, f64: 1 } as const;
 
 /** What one or several registers of extremes have overlooked. */
@@ -39,12 +39,9 @@ export interface Notes {
   settle(c: Code, best: number): void;
 }
 
-/**
- * `shared`: several registers, which are folded into one result, have the same notes. `signs`: whether zeros of both signs differ; where
- * they need not, they may.
- */
-export const notesOf = (lane: 'f32' | 'f64', op: Extreme, local: () => number, shared: boolean, signs = true): Notes =>
-  lane === 'f32' ? new BitNotes(op, local) : new Overlooked(op, local, shared, signs);
+/** `shared`: several registers, which are folded into one result, have the same notes. */
+export const notesOf = (lane: 'f32' | 'f64', op: Extreme, local: () => number, shared: boolean): Notes =>
+  lane === 'f32' ? new BitNotes(op, local) : new Overlooked(op, local, shared);
 
 /** Pushes what is noted of several values, joined two by two: a note that took them in one by one would be waited for at each. */
 function joined(c: Code, values: readonly number[], op: PlainOp, noted: (v: number) => void): void {
@@ -154,22 +151,21 @@ class Overlooked implements Notes {
   readonly #op: Extreme;
   /** null where the one register takes them in. */
   readonly #nans: number | null;
-  /** null where zeros of both signs are as good. */
-  readonly #signs: number | null;
+  readonly #signs: number;
 
-  constructor(op: Extreme, local: () => number, shared: boolean, signs: boolean) {
+  constructor(op: Extreme, local: () => number, shared: boolean) {
     this.#op = op;
     this.#nans = shared ? local() : null;
-    this.#signs = signs ? local() : null;
+    this.#signs = local();
   }
 
   get registers(): readonly number[] {
-    return [this.#nans, this.#signs].filter((r) => r !== null);
+    return this.#nans === null ? [this.#signs] : [this.#nans, this.#signs];
   }
 
   init(c: Code): void {
     if (this.#nans !== null) c.v128(splatBytes('u8', 0)).set(this.#nans);
-    if (this.#signs !== null) c.v128(splatBytes('u8', ops[this.#op].none)).set(this.#signs);
+    c.v128(splatBytes('u8', ops[this.#op].none)).set(this.#signs);
   }
 
   step(c: Code, best: readonly number[], values: readonly number[]): void {
@@ -183,17 +179,14 @@ class Overlooked implements Notes {
       joined(c, values, 'v128.or', (v) => c.get(v).get(v).op('f64x2.ne'));
       c.get(this.#nans).op('v128.or').set(this.#nans);
     }
-    if (this.#signs === null) return;
     joined(c, values, signs, (v) => c.get(v));
     c.get(this.#signs).op(signs).set(this.#signs);
   }
 
   settle(c: Code, best: number): void {
-    if (this.#signs !== null) {
-      const [zero, sign] = [splatBytes('f64', 0), splatBytes('f64', -0)];
-      c.get(this.#signs).v128(sign).op('v128.and').get(best);
-      c.get(best).v128(zero).ops('f64x2.eq', 'v128.bitselect').set(best);
-    }
+    const [zero, sign] = [splatBytes('f64', 0), splatBytes('f64', -0)];
+    c.get(this.#signs).v128(sign).op('v128.and').get(best);
+    c.get(best).v128(zero).ops('f64x2.eq', 'v128.bitselect').set(best);
     if (this.#nans !== null) c.get(best).get(this.#nans).op('v128.or').set(best);
   }
 }

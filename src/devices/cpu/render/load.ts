@@ -2,7 +2,8 @@
 //
 //   the same in all lanes    one load, spread over the lanes, outside the loop
 //   neighbours               one vector load (or a reversed one)
-//   evenly spaced            one load per lane at constant distances; a vector of neighbours' loads for each, where they are together
+//   evenly spaced            one load per lane at constant distances; a few vectors and shuffles where several lanes lie in each; a vector of
+//                            neighbours' loads for each, where they are together
 //   looked up                one load per lane at a computed position
 //
 // A gate that differs between lanes sends the closed lanes to element 0 and clears them afterwards, so nothing outside the
@@ -16,6 +17,7 @@ import { bf16ToF32, f16ToF32 } from './half.ts';
 import { laneLoads, loadLow, shuffleOf, storedWidth } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
 import { emitSquare } from './squares.ts';
+import { emitWindows, windowsOf } from './windows.ts';
 
 const zero = new Uint8Array(16);
 const splatLoads = {
@@ -100,7 +102,14 @@ function raw(em: Emitter, e: Load, p: number, s: WasmScope): void {
         );
         return;
       }
+      const offsets = Array.from({ length: lanes }, (_, lane) => offset(lane));
+      const windows = lanes * width === 128 ? windowsOf(offsets, bytes) : [];
       const [address, v] = [em.local('i32'), em.temp()];
+      if (windows.length > 0 && windows.length <= lanes / 2) {
+        s.code.set(address);
+        emitWindows(s.code, windows, address, v, bytes, shift);
+        return;
+      }
       s.code.tee(address).mem(splatLoads[width], offset(0)).set(v);
       for (let lane = 1; lane < lanes; lane++) {
         s.code.get(address).get(v).memLane(laneLoads[width], lane, offset(lane)).set(v);

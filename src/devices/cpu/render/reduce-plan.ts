@@ -47,7 +47,7 @@ export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): Reductio
   const outputAxes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1);
   // The first of equal values wins, so argmax must meet them in the order of their positions.
   const row = hasArg(kernel) ? reducedAxes[reducedAxes.length - 1] : bestReduced(found, reducedAxes);
-  const column = outputAxis(kernel);
+  const column = columnAxis(kernel, found, outputAxes);
   const form = choose(found, row, column);
   const vector = form === 'rows' ? row! : column;
   const bodies = bodiesOf(kernel, found);
@@ -136,7 +136,11 @@ function isStreamed(
     return bytes >= farBytes && bytes * rows.size >= least;
   };
   const moves = s.loads.filter((l) => strideAlong(l.index, rows.axis) !== 0);
-  return moves.length > 0 && moves.every((l) => far(l) && strideAlong(l.index, vector.axis) === 1);
+  const beside = (l: Load): boolean => {
+    const bytes = Math.abs(strideAlong(l.index, vector.axis) ?? 0) * byteSize(l.type);
+    return bytes > 0 && bytes <= lineBytes;
+  };
+  return moves.length > 0 && moves.every((l) => far(l) && beside(l));
 }
 
 const lineBytes = 64;
@@ -175,14 +179,33 @@ function bestReduced(s: Survey, axes: readonly AxisLoop[]): AxisLoop | undefined
   return best;
 }
 
+/** The output axis for the vector: the usual one, or one along which more is read in vectors. Results are stored once, values are read often. */
+function columnAxis(kernel: Kernel, s: Survey, axes: readonly AxisLoop[]): AxisLoop {
+  let best = outputAxis(kernel);
+  for (const a of axes) if (a.size >= leastColumns && roughLoads(s, a.axis) < roughLoads(s, best.axis)) best = a;
+  return best;
+}
+
+/** Outputs beside each other from which on they are worth a vector. */
+const leastColumns = 4;
+
 function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' | 'columns' {
   if (!row) return 'columns';
-  if (column.size < 4) return 'rows';
+  if (column.size < leastColumns) return 'rows';
   if (row.size < 8) return 'columns';
   const [r, c] = [roughLoads(s, row.axis), roughLoads(s, column.axis)];
   if (r !== c) return r < c ? 'rows' : 'columns';
+  const [along, across] = [distance(s, row.axis), distance(s, column.axis)];
+  if (along !== across) return along < across ? 'rows' : 'columns';
   return row.size >= 32 ? 'rows' : 'columns';
 }
+
+/** How far neighbours along an axis lie from each other, over all loads that are not read as whole vectors. */
+const distance = (s: Survey, axis: number): number =>
+  s.loads.reduce((sum, l) => {
+    const stride = Math.abs(strideAlong(l.index, axis) ?? 0);
+    return stride > 1 ? sum + stride * byteSize(l.type) : sum;
+  }, 0);
 
 /**
  * Registers that the states of accumulators may take: the others are for what is folded into them (six sums over the channels of 32³×64

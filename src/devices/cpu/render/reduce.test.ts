@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { data, Run, randomSource, reference, type Spec, samples } from '../../../../test/support/cpu-render.ts';
+import {
+  data,
+  kernelOf,
+  Run,
+  randomSource,
+  reference,
+  type Spec,
+  samples,
+} from '../../../../test/support/cpu-render.ts';
 import { type DType, dtypes, isFloat } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
 import type { Value } from '../../../kernel/semantics.ts';
+import { planReduction } from './reduce-plan.ts';
 
 const ops: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'argmax', 'argmin'];
 const opsOf = (t: DType): readonly ReduceOp[] =>
@@ -142,6 +151,30 @@ describe('reductions', () => {
           expectReduced(reduction(op, type, [rows.length, size], [1], rows.flat()), `${op} ${type} ${size}`);
           for (const one of rows) expectReduced(reduction(op, type, [size], [0], one), `${op} ${type} ${size}`);
         }
+      }
+    }
+  });
+
+  it('find an extreme, or a NaN behind one, at every position of rows of several blocks', () => {
+    for (const type of ['f32', 'f64', 'i32', 'u32', 'i64', 'u64', 'u8', 'bf16'] as const) {
+      for (const size of [2, 15, 16, 31, 32, 33, 53, 64, 65, 97]) {
+        const positions = Array.from({ length: size }, (_, i) => i);
+        const plain = type === 'i64' || type === 'u64' ? BigInt : (v: number): number => v;
+        const rowsOf = (value: (i: number, at: number) => number): Value[] =>
+          positions.flatMap((at) => positions.map((i) => plain(value(i, at))));
+        const tables = [
+          rowsOf((i, at) => (i === at ? 9 : 5)),
+          rowsOf((i, at) => (i === at ? 1 : 5)),
+          rowsOf((i, at) => (i < at ? i : 2 * at - i + size)),
+          rowsOf((i) => size - i),
+          ...(isFloat(type)
+            ? [rowsOf((i, at) => (i === at ? Number.NaN : i % 7)), rowsOf((i, at) => (i >= at ? Number.NaN : size - i))]
+            : []),
+        ];
+        tables.forEach((values, k) => {
+          for (const op of ['argmax', 'argmin'] as const)
+            expectReduced(reduction(op, type, [size, size], [1], values), `${op} ${type} ${size} ${k}`);
+        });
       }
     }
   });
@@ -312,6 +345,72 @@ describe('reductions', () => {
       }
     }
   });
+
+  it.each([2, 7, 16, 17, -1, -3])(
+    'go down columns that are %i elements apart from each other, and are streamed while they share lines',
+    (apart) => {
+      const [rows, columns] = [70, 65];
+      const width = Math.abs(apart) * columns + 256;
+      const random = randomSource(width);
+      for (const [type, most] of [
+        ['f32', 16],
+        ['f64', 8],
+        ['i32', 16],
+      ] as const)
+        for (const op of ['sum', 'max', 'argmin'] as const) {
+          const b = new Exprs();
+          const column = b.alu('mul', b.axis(0, columns), b.const('index', apart));
+          const first = b.const('index', apart < 0 ? width - 1 : 3);
+          const row = b.alu('mul', b.axis(1, rows), b.const('index', width));
+          const to = op === 'argmin' ? 'i32' : type;
+          const values = Array.from({ length: rows * width }, () => Math.floor(1000 * random()));
+          const spec: Spec = {
+            space: [columns],
+            reduced: [rows],
+            accumulators: [{ op, type, value: b.load(type, 0, b.alu('add', b.alu('add', row, column), first)) }],
+            outputs: [b.acc(to, 0)],
+            inputs: [data(type, values)],
+          };
+          expectReduced(spec, `${op} ${type}`, streamed);
+          expect(planReduction(kernelOf(spec), 0).form).toBe('columns');
+          const isNear = Math.abs(apart) <= most;
+          expect(new Run(spec, streamed).wasm.scratchBytes > 0, `${op} ${type}`).toBe(isNear && op !== 'argmin');
+        }
+    },
+  );
+
+  it.each([
+    [4, 3, 5],
+    [37, 6, 70],
+    [5, 20, 20_000],
+  ])(
+    'put %i neighbours in a vector that are not the last axis of the %i columns of results, over %i',
+    (inner, outer, rows) => {
+      // Results are transposed: [inner, outer] of values [outer, rows, inner].
+      const random = randomSource(rows);
+      const values = Array.from({ length: inner * outer * rows }, () => Math.floor(50 * random()));
+      for (const [type, op] of [
+        ['f32', 'sum'],
+        ['f32', 'max'],
+        ['i64', 'min'],
+        ['f64', 'argmax'],
+      ] as const) {
+        const b = new Exprs();
+        const major = b.alu('mul', b.axis(1, outer), b.const('index', rows * inner));
+        const minor = b.alu('add', b.alu('mul', b.axis(2, rows), b.const('index', inner)), b.axis(0, inner));
+        const wide = type === 'i64' ? values.map(BigInt) : values;
+        const spec: Spec = {
+          space: [inner, outer],
+          reduced: [rows],
+          accumulators: [{ op, type, value: b.load(type, 0, b.alu('add', major, minor)) }],
+          outputs: [b.acc(op === 'argmax' ? 'i32' : type, 0)],
+          inputs: [data(type, wide)],
+        };
+        expect(planReduction(kernelOf(spec)).vector.axis, op).toBe(0);
+        expectReduced(spec, `${op} ${type}`);
+      }
+    },
+  );
 
   it('keep zeros and NaN of a column from block to block', () => {
     const columns = 300;

@@ -4,6 +4,7 @@ import { byteSize, type DType, dtypes, isFloat, type TypedArray } from '../../..
 import { bf16ToNumber, f16ToNumber } from '../../../base/half.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Matmul, Routine, Scan, Scatter, Sort } from '../../../kernel/kernel.ts';
+import type { DeviceBuffer } from '../../device.ts';
 import { createReferenceDevice } from '../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../device.ts';
 
@@ -97,6 +98,43 @@ describe('matmul', () => {
     checkMatmul(matmul(type, 9, 12, 20, { batch: 3, batchA: 1, batchB: 3 }));
     checkMatmul(matmul(type, 9, 12, 20, { batch: 3, batchA: 3, batchB: 1, transposeB: true }));
   });
+
+  it.each(['f32', 'f64'] as const)(
+    '%s gives the same bits before and after WebAssembly takes tiny products over',
+    async (type) => {
+      const fresh = await createCpuDevice({ threads: 1, blas: false });
+      const tiny = [
+        [1, 1, 1],
+        [1, 1, 100],
+        [3, 5, 7],
+        [9, 1, 9],
+        [2, 8, 3],
+        [4, 4, 5],
+      ] as const;
+      const flips = [false, true];
+      const products = tiny.flatMap(([m, n, k]) =>
+        flips.flatMap((transposeA) => flips.map((transposeB) => matmul(type, m, n, k, { transposeA, transposeB }))),
+      );
+      products.push(matmul(type, 3, 4, 5, { batch: 3, batchA: 3, batchB: 1 }), matmul(type, 2, 3, 0));
+      const results = (): Uint8Array[] =>
+        products.map((r) => {
+          const inputs = [sample(type, r.batchA * r.m * r.k, 11), sample(type, r.batchB * r.k * r.n, 12)];
+          return runOn(fresh, r, inputs, [r.batch * r.m * r.n * byteSize(type)])[0]!.slice();
+        });
+      const before = results();
+      // 2¹⁶ products of two numbers are enough.
+      const much = matmul(type, 12, 12, 12);
+      const [a, b, c] = [0, 1, 2].map(() => fresh.allocate(144 * byteSize(type))) as [
+        DeviceBuffer,
+        DeviceBuffer,
+        DeviceBuffer,
+      ];
+      const program = fresh.prepare(much);
+      for (let i = 0; i < 40; i++) fresh.launch(program, [a, b, c], []);
+      expect(results()).toEqual(before);
+      await fresh.close();
+    },
+  );
 
   it('gives zeros for an empty inner dimension and nothing for empty results', () => {
     for (const type of ['f32', 'i64', 'f16'] as const) {

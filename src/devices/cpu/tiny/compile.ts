@@ -7,10 +7,10 @@
 
 import { byteSize, dtypeInfo, type TypedArray } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
-import { axesOf } from '../../../kernel/bounds.ts';
+import { axesOf, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr, ScalarType } from '../../../kernel/expr.ts';
 import type { Accumulator, Kernel } from '../../../kernel/kernel.ts';
-import { operands } from '../../../kernel/walk.ts';
+import { below, operands } from '../../../kernel/walk.ts';
 import { folds, longSum } from './folds.ts';
 import { aluLoop, castLoop, copyLoop, gatedLoop, gatherLoop, type Loop, narrow, widen } from './loops.ts';
 import { type Operand, type TinyKernel, TinyStep, tinyKernel } from './run.ts';
@@ -77,53 +77,56 @@ class Compiler {
     const rows = sizeOf(kernel.space);
     const length = sizeOf(kernel.reduced);
     if (kernel.accumulators.length > 0) {
-      const inner = this.#stage([...kernel.space, ...kernel.reduced]);
+      const order = orderOf(kernel);
+      const inner = this.#stage(order.axes);
       kernel.accumulators.forEach((acc, slot) => {
         const type = acc.op === 'argmax' || acc.op === 'argmin' ? 'i32' : acc.type;
         const to = this.#temp(arrayFor(type, rows), 1);
         this.#accumulators.set(slot, to);
         this.work += rows * length;
-        const product = length >= longSum ? productOf(acc, inner) : null;
+        const product = length >= longSum && !order.columns ? productOf(acc, inner) : null;
         if (product) {
           this.steps.push(new TinyStep({}, rows, length, to, [...product, this.#nothing]));
           return;
         }
         const found = inner(acc.value);
-        // Sums of values side by side are quick, and always in the same order.
-        const apart = found.step !== 0 && found.step !== 1;
+        // Sums of values side by side are quick, and always in the same order; so are those down columns, however far these are apart.
+        const apart = !order.columns && found.step !== 0 && found.step !== 1;
         const from = apart ? this.#into(acc.type, rows * length, copyLoop, found) : found;
         const fold = folds[acc.op](acc.type);
-        this.steps.push(new TinyStep({ fold }, rows, length, to, [from, this.#nothing, this.#nothing]));
+        const values = order.columns
+          ? { ...from, step: rows * from.step, apart: from.step }
+          : { ...from, apart: length * from.step };
+        this.steps.push(new TinyStep({ fold }, rows, length, to, [values, this.#nothing, this.#nothing]));
       });
     }
-    const outer = this.#stage(kernel.space);
+    const outer = this.#stage(axesFrom(kernel.space, 0));
     // All outputs are computed before any is stored: an output may share its buffer with an input.
     const results = kernel.outputs.map((o) => outer(o.value));
     kernel.outputs.forEach((o, i) => {
       const to: Operand = { table: kernel.inputs.length + i, base: 0, step: 1 };
       const from = results[i]!;
       const last = this.steps[this.steps.length - 1];
+      // A fold stores while it reads.
       const direct =
         kernel.outputs.length === 1 &&
         !isHalf(o.type) &&
-        last?.loop != null &&
-        last.to.table === from.table &&
-        last.n === rows;
-      if (direct) {
-        const { loop, n, a, b, c } = last;
-        this.steps[this.steps.length - 1] = new TinyStep({ loop: loop! }, n, 1, to, [a, b, c]);
-      } else this.#emit(narrow[o.type] ?? copyLoop, rows, to, from);
+        last?.to.table === from.table &&
+        last.n === rows &&
+        (last.loop !== null || kernel.inPlace.length === 0);
+      if (direct) this.steps[this.steps.length - 1] = last.storing(to);
+      else this.#emit(narrow[o.type] ?? copyLoop, rows, to, from);
     });
   }
 
-  /** An evaluator of expressions over all positions of some sizes. */
-  #stage(sizes: readonly number[]): (e: Expr) => Operand {
-    const n = sizeOf(sizes);
+  /** An evaluator of expressions over all positions of some axes, the last of which counts fastest. */
+  #stage(axes: readonly Axis[]): (e: Expr) => Operand {
+    const n = sizeOf(axes.map((a) => a.size));
     const known = new Map<Expr, Operand>();
     const evaluate = (e: Expr): Operand => {
       let made = known.get(e);
       if (!made) {
-        made = isStatic(e, this.#static) ? this.#fixed(e, sizes, n) : this.#build(e, n, evaluate);
+        made = isStatic(e, this.#static) ? this.#fixed(e, axes, n) : this.#build(e, n, evaluate);
         known.set(e, made);
       }
       return made;
@@ -191,9 +194,9 @@ class Compiler {
   }
 
   /** A static expression, computed now. */
-  #fixed(e: Expr, sizes: readonly number[], n: number): Operand {
-    const axes = axesOf(e);
-    const count = axes.size === 0 ? 1 : n;
+  #fixed(e: Expr, axes: readonly Axis[], n: number): Operand {
+    const isOne = axesOf(e).size === 0;
+    const count = isOne ? 1 : n;
     const known = new Map<Expr, TypedArray>();
     // Shared parts once: a random number is static if its seed is, and its expression is a web of shared parts.
     const value = (x: Expr): TypedArray => {
@@ -204,7 +207,7 @@ class Compiler {
     const compute = (x: Expr): TypedArray => {
       const out = arrayFor(x.type, count);
       if (x.kind === 'const') out.fill(x.value as never);
-      else if (x.kind === 'axis') fillAxis(out, sizes, x.axis);
+      else if (x.kind === 'axis') fillAxis(out, axes, x.axis);
       else if (x.kind === 'cast') {
         const a = value(x.src[0]);
         castLoop(x.src[0].type, x.type, x.bits)(count, out, 0, a, 0, 1, a, 0, 0, a, 0, 0);
@@ -214,7 +217,7 @@ class Compiler {
       }
       return out;
     };
-    return this.#temp(value(e), axes.size === 0 ? 0 : 1);
+    return this.#temp(value(e), isOne ? 0 : 1);
   }
 
   #into(type: ScalarType, n: number, loop: Loop, a: Operand, b?: Operand, c?: Operand): Operand {
@@ -256,10 +259,47 @@ function spacing(at: TypedArray, n: number): number | null {
   return whole(step);
 }
 
-function fillAxis(out: TypedArray, sizes: readonly number[], axis: number): void {
+function fillAxis(out: TypedArray, axes: readonly Axis[], axis: number): void {
+  const at = axes.findIndex((a) => a.axis === axis);
   let inner = 1;
-  for (let d = axis + 1; d < sizes.length; d++) inner *= sizes[d]!;
-  for (let i = 0; i < out.length; i++) out[i] = Math.floor(i / inner) % sizes[axis]!;
+  for (let d = at + 1; d < axes.length; d++) inner *= axes[d]!.size;
+  const { size } = axes[at]!;
+  for (let i = 0; i < out.length; i++) out[i] = Math.floor(i / inner) % size;
+}
+
+interface Axis {
+  readonly axis: number;
+  readonly size: number;
+}
+
+const axesFrom = (sizes: readonly number[], first: number): Axis[] =>
+  sizes.map((size, k) => ({ axis: first + k, size }));
+
+/**
+ * In which order the values of reductions are computed: row by row, each of them reduced to one result; or the first values of all results,
+ * then the second of all, where more is read in the order it lies in that way.
+ */
+function orderOf(kernel: Kernel): { readonly axes: readonly Axis[]; readonly columns: boolean } {
+  const [space, reduced] = [axesFrom(kernel.space, 0), axesFrom(kernel.reduced, kernel.space.length)];
+  const rowwise = [...space, ...reduced];
+  const down = [...reduced, ...space];
+  if (sizeOf(kernel.space) === 1 || sizeOf(kernel.reduced) === 1) return { axes: rowwise, columns: false };
+  let more = 0;
+  for (const e of below(kernel.accumulators.map((a) => a.value)))
+    if (e.kind === 'load') more += Number(isEven(e.index, down)) - Number(isEven(e.index, rowwise));
+  return more > 0 ? { axes: down, columns: true } : { axes: rowwise, columns: false };
+}
+
+/** Whether an index moves by the same distance from each position to the next. */
+function isEven(index: Expr, axes: readonly Axis[]): boolean {
+  let next: number | null = null;
+  for (const { axis, size } of [...axes].reverse()) {
+    if (size === 1) continue;
+    const stride = strideAlong(index, axis);
+    if (stride === null || (next !== null && stride !== next)) return false;
+    next = stride * size;
+  }
+  return true;
 }
 
 export function compileTiny(kernel: Kernel): TinyKernel {

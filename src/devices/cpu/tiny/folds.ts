@@ -1,20 +1,23 @@
-// Reductions of the tiny-kernel interpreter: `rows` results, each from `length` neighbouring values.
+// Reductions of the tiny-kernel interpreter: `rows` results, each from `length` values.
 //
-// Float sums and products are pairwise and rounded at every step, as a device computes them, but for long sums of f32; the order depends on the
-// length, the type and whether the values lie side by side, and on nothing else. A sum of negative zeros is 0. Positions of extremes are the first, and the first NaN wins.
+// Float sums and products are pairwise and rounded at every step, as a device computes them, but for long sums of f32, and those down columns;
+// the order depends on the length, the type and whether the values of a row lie side by side, and on nothing else. A sum of negative zeros
+// is 0. Positions of extremes are the first, and the first NaN wins.
 
 import { type DType, is64BitInt, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../../kernel/semantics.ts';
 
-/** The first value is at `base`. */
+/** The first value is at `base`, rows are `apart` from each other, values of a row `step`; the first result goes to `at`. */
 export type Fold = (
   values: TypedArray,
   base: number,
+  apart: number,
   step: number,
   rows: number,
   length: number,
   out: TypedArray,
+  at: number,
 ) => void;
 
 type Combine = (a: Value, b: Value) => Value;
@@ -125,56 +128,70 @@ export function sumProducts32(
   rows: number,
   length: number,
   out: TypedArray,
+  at: number,
 ): void {
-  for (let r = 0; r < rows; r++) out[r] = products32Of(v, base + r * length, w, other + r * length, length);
-}
-
-function products32Of(v: Float32Array, base: number, w: Float32Array, other: number, n: number): number {
-  const at = base | 0;
-  const apart = (other - base) | 0;
-  let a = 0;
-  let b = 0;
-  let c = 0;
-  let d = 0;
-  let e = 0;
-  let f = 0;
-  let g = 0;
-  let h = 0;
-  const whole = at + (n & ~7);
-  for (let i = at; i < whole; i += 8) {
-    const k = i + apart;
-    a += fround(v[i]! * w[k]!);
-    b += fround(v[i + 1]! * w[k + 1]!);
-    c += fround(v[i + 2]! * w[k + 2]!);
-    d += fround(v[i + 3]! * w[k + 3]!);
-    e += fround(v[i + 4]! * w[k + 4]!);
-    f += fround(v[i + 5]! * w[k + 5]!);
-    g += fround(v[i + 6]! * w[k + 6]!);
-    h += fround(v[i + 7]! * w[k + 7]!);
+  const products = new Float32Array(length);
+  for (let r = 0; r < rows; r++) {
+    const [from, opposite] = [base + r * length, other + r * length];
+    for (let i = 0; i < length; i++) products[i] = v[from + i]! * w[opposite + i]!;
+    out[at + r] = sum32Of(products, 0, length);
   }
-  let sum = a + b + (c + d) + (e + f + (g + h));
-  for (let i = whole; i < at + n; i++) sum += fround(v[i]! * w[i + apart]!);
-  if (isSum32(sum)) return sum;
-  const products = new Float32Array(n);
-  for (let i = 0; i < n; i++) products[i] = v[at + i]! * w[at + apart + i]!;
-  return neighbours32(products, 0, n);
 }
 
 /** Sums of f32. */
-export const sum32: Fold = (values, base, step, rows, length, out) => {
-  if (step !== 1) return anySum32(values, base, step, rows, length, out);
-  for (let r = 0; r < rows; r++) out[r] = sum32Of(values as Float32Array, base + r * length, length);
+export const sum32: Fold = (values, base, apart, step, rows, length, out, at) => {
+  const v = values as Float32Array;
+  if (step === 0) anySum32(values, base, apart, step, rows, length, out, at);
+  else if (step === 1) for (let r = 0; r < rows; r++) out[at + r] = sum32Of(v, base + r * apart, length);
+  else columnSums32(v, base, apart, step, rows, length, out, at);
 };
+
+/** Value after value in double precision, four columns at a time: an addition need not wait for the one before. */
+function columnSums32(
+  v: Float32Array,
+  base: number,
+  apart: number,
+  step: number,
+  rows: number,
+  length: number,
+  out: TypedArray,
+  at: number,
+): void {
+  let r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
+    let k = (base + r * apart) | 0;
+    for (let i = 0; i < length; i++, k += step) {
+      a += v[k]!;
+      b += v[k + apart]!;
+      c += v[k + 2 * apart]!;
+      d += v[k + 3 * apart]!;
+    }
+    out[at + r] = a;
+    out[at + r + 1] = b;
+    out[at + r + 2] = c;
+    out[at + r + 3] = d;
+  }
+  for (; r < rows; r++) {
+    let sum = 0;
+    let k = (base + r * apart) | 0;
+    for (let i = 0; i < length; i++, k += step) sum += v[k]!;
+    out[at + r] = sum;
+  }
+}
 
 const combining =
   (op: 'add' | 'mul' | 'max' | 'min') =>
   (type: DType): Fold => {
     const combine = rounded(op, type);
     const isFloatSum = op === 'add' && isFloat(type);
-    return (values, base, step, rows, length, out) => {
+    return (values, base, apart, step, rows, length, out, at) => {
       for (let r = 0; r < rows; r++) {
-        const value = pairwise(values, base + r * length * step, step, length, combine);
-        out[r] = isFloatSum ? 0 + (value as number) : value;
+        const value = pairwise(values, base + r * apart, step, length, combine);
+        out[at + r] = isFloatSum ? 0 + (value as number) : value;
       }
     };
   };
@@ -182,12 +199,11 @@ const combining =
 const anySum32 = combining('add')('f32');
 
 const logic = (stopsAt: 0 | 1): Fold => {
-  return (values, base, step, rows, length, out) => {
+  return (values, base, apart, step, rows, length, out, at) => {
     for (let r = 0; r < rows; r++) {
       let found: number = 1 - stopsAt;
-      for (let i = 0; i < length; i++)
-        if ((values[base + (r * length + i) * step] ? 1 : 0) === stopsAt) found = stopsAt;
-      out[r] = found;
+      for (let i = 0; i < length; i++) if ((values[base + r * apart + i * step] ? 1 : 0) === stopsAt) found = stopsAt;
+      out[at + r] = found;
     }
   };
 };
@@ -195,41 +211,41 @@ const logic = (stopsAt: 0 | 1): Fold => {
 /** Extremes of numbers, four side by side: which of equal ones is kept, nobody can tell, and NaN and the sign of zeros do not depend on the order. */
 const extreme =
   (better: (a: number, b: number) => number): Fold =>
-  (values, base, step, rows, length, out) => {
+  (values, base, apart, step, rows, length, out, at) => {
     const v = values as Float32Array;
     for (let r = 0; r < rows; r++) {
-      const at = base + r * length * step;
-      let a = v[at]!;
+      const first = base + r * apart;
+      let a = v[first]!;
       let b = a;
       let c = a;
       let d = a;
       let i = 1;
-      for (let k = at + step; i + 4 <= length; i += 4, k += 4 * step) {
+      for (let k = first + step; i + 4 <= length; i += 4, k += 4 * step) {
         a = better(a, v[k]!);
         b = better(b, v[k + step]!);
         c = better(c, v[k + 2 * step]!);
         d = better(d, v[k + 3 * step]!);
       }
-      for (; i < length; i++) a = better(a, v[at + i * step]!);
-      out[r] = better(better(a, b), better(c, d));
+      for (; i < length; i++) a = better(a, v[first + i * step]!);
+      out[at + r] = better(better(a, b), better(c, d));
     }
   };
 
 /** `behind`: one value does not beat the best so far. It is true of no NaN. */
 const position =
   (behind: (v: Value, best: Value) => boolean): Fold =>
-  (values, base, step, rows, length, out) => {
+  (values, base, apart, step, rows, length, out, at) => {
     for (let r = 0; r < rows; r++) {
-      const at = base + r * length * step;
-      let best: Value = values[at]!;
+      const first = base + r * apart;
+      let best: Value = values[first]!;
       let found = 0;
       for (let i = 1; i < length && !Number.isNaN(best); i++) {
-        const v = values[at + i * step]!;
+        const v = values[first + i * step]!;
         if (behind(v, best)) continue;
         best = v;
         found = i;
       }
-      out[r] = found;
+      out[at + r] = found;
     }
   };
 

@@ -26,6 +26,11 @@ export interface Operand {
   readonly step: number;
 }
 
+/** Rows of values to reduce: `step` apart in a row, and the rows `apart` from each other. */
+export interface Rows extends Operand {
+  readonly apart: number;
+}
+
 /** One pass over values. A class: whatever is done, steps have one layout. */
 export class TinyStep {
   /** A loop over `n` elements of up to three operands; else `n` rows of `length` values are reduced, or products of two operands added up. */
@@ -37,13 +42,15 @@ export class TinyStep {
   readonly a: Operand;
   readonly b: Operand;
   readonly c: Operand;
+  /** How far apart rows are that are reduced. */
+  readonly apart: number;
 
   constructor(
-    how: { readonly loop?: Loop; readonly fold?: Fold },
+    how: { readonly loop?: Loop | null; readonly fold?: Fold | null },
     n: number,
     length: number,
     to: Operand,
-    operands: readonly [Operand, Operand, Operand],
+    operands: readonly [Operand | Rows, Operand, Operand],
   ) {
     this.loop = how.loop ?? null;
     this.fold = how.fold ?? null;
@@ -51,6 +58,13 @@ export class TinyStep {
     this.length = length;
     this.to = to;
     [this.a, this.b, this.c] = operands;
+    this.apart = 'apart' in operands[0] ? operands[0].apart : 0;
+  }
+
+  /** The same with its results elsewhere. */
+  storing(to: Operand): TinyStep {
+    const { n, length, a, b, c, apart } = this;
+    return new TinyStep(this, n, length, to, [{ ...a, apart }, b, c]);
   }
 }
 
@@ -99,16 +113,16 @@ export function tinyKernel(kernel: Kernel, made: TinySteps): TinyKernel {
         const atY = offsets[b.table]! + b.base;
         const atZ = offsets[c.table]! + c.base;
         const into = arrays[to.table]!;
-        if (s.loop !== null)
-          s.loop(n, into, offsets[to.table]! + to.base, x, atX, a.step, y, atY, b.step, z, atZ, c.step);
+        const at = offsets[to.table]! + to.base;
+        if (s.loop !== null) s.loop(n, into, at, x, atX, a.step, y, atY, b.step, z, atZ, c.step);
         else if (s.fold !== null) {
           const isSum = s.fold === sum32 && a.step === 1 && inMemory(a, buffers);
-          if (isSum && sums?.sums(4 * atX, null, n, length, into)) continue;
-          s.fold(x, atX, a.step, n, length, into);
+          if (isSum && sums?.sums(4 * atX, null, n, length, into, at)) continue;
+          s.fold(x, atX, s.apart, a.step, n, length, into, at);
         } else {
           const areThere = inMemory(a, buffers) && inMemory(b, buffers);
-          if (areThere && sums?.sums(4 * atX, 4 * atY, n, length, into)) continue;
-          sumProducts32(x as Float32Array, atX, y as Float32Array, atY, n, length, into);
+          if (areThere && sums?.sums(4 * atX, 4 * atY, n, length, into, at)) continue;
+          sumProducts32(x as Float32Array, atX, y as Float32Array, atY, n, length, into, at);
         }
       }
       // The interpreter must not keep the last launch's buffers alive.

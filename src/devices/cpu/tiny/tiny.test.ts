@@ -191,6 +191,94 @@ describe('sums of f32 side by side', () => {
   });
 });
 
+describe('reductions down columns', () => {
+  /** One fold over the first axis of a matrix, whose columns are every `apart`th element of a row. */
+  const down = (op: ReduceOp, type: DType, length: number, columns: number, apart = 1): Kernel => {
+    const b = new Exprs();
+    const row = b.alu('mul', b.axis(1, length), b.const('index', columns * apart));
+    const column = b.alu('mul', b.axis(0, columns), b.const('index', apart));
+    const to = op === 'argmax' || op === 'argmin' ? 'i32' : type;
+    return makeKernel({
+      space: [columns],
+      reduced: [length],
+      inputs: [{ type, elements: length * columns * apart }],
+      accumulators: [{ op, type, value: b.load(type, 0, b.alu('add', row, column)) }],
+      outputs: [{ type: to, value: b.acc(to, 0) }],
+    });
+  };
+  const sums = (device: CpuDevice, values: Float32Array, length: number, columns: number, apart = 1) =>
+    Array.from(
+      asType('f32', runOn(device, down('sum', 'f32', length, columns, apart), [values], [4 * columns])[0]!),
+      Number,
+    );
+
+  // Four columns are added up at a time.
+  it.each([2, 3, 4, 5, 7, 8, 9, 30])(
+    'are the sums of each column in double precision, rounded once: %i columns',
+    (columns) => {
+      for (const length of [2, 9, 64, 130])
+        for (const apart of [1, 3]) {
+          const next = random(length * columns);
+          const values = Float32Array.from({ length: length * columns * apart }, () => (next() - 0.5) * 1e3);
+          const exact = Array.from({ length: columns }, (_, c) => {
+            let sum = 0;
+            for (let r = 0; r < length; r++) sum += values[(r * columns + c) * apart]!;
+            return Math.fround(sum);
+          });
+          expect(sums(interpreted, values, length, columns, apart), `${length} rows, ${apart} apart`).toEqual(exact);
+        }
+    },
+  );
+
+  it('overflow, and keep infinities, NaN and zeros without a sign', () => {
+    const rows = [
+      [3e38, -3e38, Infinity, Infinity, Number.NaN, -0],
+      [3e38, -3e38, -1, -Infinity, 1, -0],
+    ];
+    expect(sums(interpreted, Float32Array.from(rows.flat()), 2, 6)).toEqual([
+      Infinity,
+      -Infinity,
+      Infinity,
+      Number.NaN,
+      Number.NaN,
+      0,
+    ]);
+  });
+
+  it.each(['max', 'min', 'argmax', 'argmin', 'prod'] as const)('of any dtype are those of the reference: %s', (op) => {
+    for (const type of dtypes.filter((t) => t !== 'bool' && t !== 'f16' && t !== 'bf16'))
+      for (const columns of [2, 5]) {
+        const kernel = down(op, type, 7, columns);
+        const input = elementsOf(type, 7 * columns, (i) => ((i * 5) % 11) - (isFloat(type) ? 5 : 0));
+        const bytes = [columns * byteSize(kernel.outputs[0]!.type)];
+        const [want] = runOn(reference, kernel, [input], bytes);
+        expect(sameBytes(runOn(interpreted, kernel, [input], bytes)[0]!, want!), type).toBe(true);
+      }
+  });
+
+  it('may be stored where their values were', () => {
+    const values = Float32Array.from({ length: 6 }, (_, i) => i + 1);
+    const b = new Exprs();
+    const kernel: Kernel = {
+      ...makeKernel({
+        space: [6],
+        reduced: [1],
+        inputs: [{ type: 'f32', elements: 6 }],
+        accumulators: [
+          { op: 'max', type: 'f32', value: b.load('f32', 0, b.alu('sub', b.const('index', 5), b.axis(0, 6))) },
+        ],
+        outputs: [{ type: 'f32', value: b.acc('f32', 0) }],
+      }),
+      inPlace: [0],
+    };
+    const x = interpreted.allocate(24);
+    interpreted.write(x, new Uint8Array(values.buffer));
+    interpreted.launch(interpreted.prepare(kernel), [x, x], []);
+    expect(Array.from(asType('f32', interpreted.readSync(x)), Number)).toEqual([6, 5, 4, 3, 2, 1]);
+    interpreted.release(x);
+  });
+});
+
 it.each(dtypes.filter(isFloat))('a sum of negative zeros is 0, as in NumPy: %s', (type) => {
   const machine = type === 'f64' ? 'f64' : 'f32';
   // Side by side, and three apart.

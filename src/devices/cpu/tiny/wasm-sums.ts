@@ -1,5 +1,5 @@
 // Long sums of neighbouring f32, and of products of two such rows, by WebAssembly: as `folds.ts` takes them, in the same order and in double
-// precision, so with the same bits.
+// precision, so with the same bits. The sums of tiny matrix products (wasm-lines.ts) are in the same module.
 //
 // One module serves all lengths. It is compiled when so much was summed up that this pays: who sums once waits for no compiler.
 
@@ -7,6 +7,7 @@ import type { TypedArray } from '../../../base/dtype.ts';
 import type { CpuMemory } from '../memory.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
 import { isSum32, longSum } from './folds.ts';
+import { emitLineSums, type LineSums } from './wasm-lines.ts';
 
 /** Elements after which compiling has cost as much as summing them up did. */
 const hotElements = 1 << 16;
@@ -14,6 +15,8 @@ const hotElements = 1 << 16;
 interface Exports {
   readonly sum: (at: number, count: number) => number;
   readonly products: (at: number, other: number, count: number) => number;
+  readonly f32: LineSums;
+  readonly f64: LineSums;
 }
 
 export class WasmSums {
@@ -27,8 +30,8 @@ export class WasmSums {
     this.#memory = memory;
   }
 
-  /** Sums of rows at an address, or of their products with rows at another one; false if they are left to the interpreter. */
-  sums(at: number, other: number | null, rows: number, length: number, out: TypedArray): boolean {
+  /** Sums of rows at an address, or of their products with rows at another one, stored from `first` on; false if they are left to the interpreter. */
+  sums(at: number, other: number | null, rows: number, length: number, out: TypedArray, first: number): boolean {
     if (length < longSum || !this.#isHot(rows * length)) return false;
     const { sum, products } = this.#bound();
     const bytes = 4 * length;
@@ -36,9 +39,14 @@ export class WasmSums {
       const from = at + r * bytes;
       const value = other === null ? sum(from, length) : products(from, other + r * bytes, length);
       if (!isSum32(value)) return false;
-      out[r] = value;
+      out[first + r] = value;
     }
     return true;
+  }
+
+  /** The sums of so many products of lines; null if they are left to the interpreter. */
+  lines(type: 'f32' | 'f64', products: number): LineSums | null {
+    return this.#isHot(products) ? this.#bound()[type] : null;
   }
 
   /** Lets go of the memory; the next sum binds the module to the one that there is then. */
@@ -66,6 +74,8 @@ function render(shared: boolean): Uint8Array<ArrayBuffer> {
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   emitSum(module.func(['i32', 'i32'], ['f64'], 'sum'), null);
   emitSum(module.func(['i32', 'i32', 'i32'], ['f64'], 'products'), 1);
+  emitLineSums(module, 'f32');
+  emitLineSums(module, 'f64');
   return module.bytes();
 }
 
