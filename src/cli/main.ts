@@ -30,7 +30,7 @@ async function main(): Promise<void> {
     .configureOutput({
       writeOut: (text) => void process.stdout.write(fitted(text, helpWidth())),
       // What is refused is quoted, and may hold escape sequences.
-      writeErr: (text) => void (json || process.stderr.write(forTerminal(text, 'nothing'))),
+      writeErr: (text) => void (json || process.stderr.write(forTerminal(`${text}${aboutQuotes(text)}`, 'nothing'))),
     })
     .enablePositionalOptions()
     .exitOverride();
@@ -40,6 +40,12 @@ async function main(): Promise<void> {
   if (args.length === 0) program.outputHelp();
   else await program.parseAsync();
 }
+
+/** `--for RTX 4090` without quotes is one name and one word too many. */
+const aboutQuotes = (text: string): string =>
+  /too many arguments/.test(text) && args.some((arg) => arg === '--for' || arg === '--gpu')
+    ? 'A name with spaces stands in quotes: --for "RTX 4090".\n'
+    : '';
 
 /** A mistake in a call of a command ends with the command that tells more about it. */
 function sayWhereToLook(command: Command, name: string): void {

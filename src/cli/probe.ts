@@ -2,8 +2,14 @@
 
 import { createRuntime } from '../index.ts';
 
-export async function computeProbe(): Promise<{ device: string; ok: boolean; detail: string }[]> {
-  await using rt = await createRuntime();
+const KINDS = ['cuda', 'webgpu', 'cpu'] as const;
+
+export async function computeProbe(
+  leave: readonly string[] = [],
+): Promise<{ device: string; ok: boolean; detail: string }[]> {
+  // The runtime opens what it is named, so a card that is to sleep on is not named.
+  const wanted = leave.length === 0 ? {} : { devices: KINDS.filter((kind) => !leave.includes(kind)) };
+  await using rt = await createRuntime(wanted);
   const results: { device: string; ok: boolean; detail: string }[] = [];
   for (const report of rt.devices()) {
     if (!report.open) {

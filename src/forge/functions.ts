@@ -99,7 +99,7 @@ export const joinReadings = checked(
 /** Finds out what keeps GPUs from being used here, and how to fix it. */
 export const examine = checked(
   'examine',
-  'async world:world detection:detection options:{offline:flag,python:text,computeProbe:function,tables:loaded,staleMonths:number}?',
+  'async world:world detection:detection options:{offline:flag,python:text,computeProbe:function,wake:flag,mirrors:object,tables:loaded,staleMonths:number}?',
   doctor.examine,
   kinds,
 );

@@ -111,6 +111,23 @@ describe('the doctor', () => {
   });
 });
 
+describe('a card that sleeps', () => {
+  it('is not computed on, unless it may be woken', async () => {
+    const left: (readonly string[])[] = [];
+    const computeProbe: ComputeProbe = async (leave) => {
+      left.push(leave);
+      return [{ device: 'cpu', ok: true, detail: '3 ms' }];
+    };
+    const report = await examined('optimus', {}, { computeProbe });
+    const [, asleep] = report.areas.find((a) => a.area === 'compute')!.findings;
+    expect(asleep).toMatchObject({ code: 'COMPUTE-ASLEEP', status: 'info' });
+    expect(asleep?.summary).toMatch(/^cuda and webgpu did not run, as NVIDIA GeForce RTX 4070 Laptop GPU sleeps$/);
+    await examined('optimus', {}, { computeProbe, wake: true });
+    await examined('rtx4090', {}, { computeProbe });
+    expect(left).toEqual([['cuda', 'webgpu'], [], []]);
+  });
+});
+
 describe('a driver that hangs', () => {
   it('is not asked to compute, since that would never return', async () => {
     let asked = false;

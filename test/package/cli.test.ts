@@ -52,6 +52,16 @@ it('tells a failure as JSON where JSON was asked for, whatever the command', () 
   }
 });
 
+it('tells a name without quotes from one that does not exist', () => {
+  for (const command of [['resolve'], ['env', 'demo']])
+    expect(gpuforge(...command, '--for', 'RTX', '4090').stderr).toContain(
+      'A name with spaces stands in quotes: --for "RTX 4090"',
+    );
+  const detect = gpuforge('detect', '--gpu', 'RTX', '4090');
+  expect(detect.stderr).toContain('A name with spaces stands in quotes: --gpu "RTX 4090"');
+  expect(gpuforge('resolve', 'extra').stderr).not.toContain('quotes');
+});
+
 it('says which help to read', () => {
   expect(gpuforge('resolve', '--nothing').stderr).toContain('(gpuforge resolve --help shows how it is called)');
   expect(gpuforge('lattice', 'path').stderr).toContain('(gpuforge lattice path --help shows how it is called)');

@@ -39,7 +39,7 @@ export function register(program: Command, loadProbe?: () => Promise<ComputeProb
         ]);
       const confirm = confirmer();
       // Loaded inside the probe: a core that cannot be loaded is a finding, not the end of the command.
-      const computeProbe = loadProbe && (async () => (await loadProbe())());
+      const computeProbe: ComputeProbe | undefined = loadProbe && (async (leave) => (await loadProbe())(leave));
       process.exitCode = await runDoctor(nodeWorld(nodePorts(offlinePorts(flags))), flags, processOutput(), {
         fixPort: nodeFixPort,
         ...(computeProbe ? { computeProbe } : {}),

@@ -23,7 +23,7 @@ export function register(program: Command, loadProbe?: () => Promise<ComputeProb
         import('../../forge/style.ts'),
       ]);
       // Loaded inside the probe: a core that cannot be loaded is a finding, not the end of the command.
-      const computeProbe = loadProbe && (async () => (await loadProbe())());
+      const computeProbe: ComputeProbe | undefined = loadProbe && (async (leave) => (await loadProbe())(leave));
       const options = { ...flags, ...(computeProbe ? { computeProbe } : {}) };
       process.exitCode = await runReport(
         nodeWorld(nodePorts(offlinePorts(flags))),

@@ -1,5 +1,6 @@
 // `gpuforge detect` and `gpuforge cache`: options in, text or JSON out, exit status back.
 
+import { ArgumentError } from '../../errors.ts';
 import { guarded } from '../config/failure.ts';
 import { loadConfig, settingOf } from '../config/file.ts';
 import type { Ports } from '../ports.ts';
@@ -33,9 +34,26 @@ export function runDetect(ports: Ports, flags: DetectFlags, output: Output): Pro
   return guarded(DETECT_SCHEMA, flags.json ?? false, output, () => shown(ports, flags, output));
 }
 
+/** The names; `--gpu RTX 4090` without quotes is refused, as it may mean one card or two. */
+function named(words: readonly string[]): readonly string[] {
+  if (
+    words.length > 1 &&
+    words.some((word) =>
+      /^(?:rtx|gtx|gt|rx|arc|geforce|nvidia|amd|radeon|intel|tesla|quadro|instinct|jetson|apple)$/i.test(word),
+    )
+  )
+    throw new ArgumentError({
+      code: 'UNKNOWN_GPU',
+      message: `--gpu: "${words.join('" and "')}" are ${words.length} names`,
+      fix: `A name with spaces stands in quotes: --gpu "${words.join(' ')}".`,
+      where: 'forge.detect',
+    });
+  return words.flatMap(namesIn);
+}
+
 async function shown(ports: Ports, flags: DetectFlags, output: Output): Promise<number> {
   const override = {
-    ...(flags.gpu ? { gpus: flags.gpu.flatMap(namesIn) } : {}),
+    ...(flags.gpu ? { gpus: named(flags.gpu) } : {}),
     ...(flags.driver === undefined ? {} : { driver: driverVersion(flags.driver, '--driver') }),
   };
   const config = loadConfig(ports);

@@ -1,25 +1,10 @@
 // The detection as a person reads it: a block a GPU with its facts and where each came from, then driver and system.
 
-import { type Fact, factValue, formatCc, type Gpu, isGiven, type Machine, type Source } from '../machine.ts';
+import { type Fact, factValue, formatCc, type Gpu, isGiven, type Machine } from '../machine.ts';
 import { columns, formatBytes, type Style } from '../style.ts';
+import { sourceNames } from '../text/sources.ts';
 import type { Detection } from './detect.ts';
 import { rankGpus, type Score } from './score.ts';
-
-const sourceNames: Readonly<Record<Source, string>> = {
-  sysfs: 'sysfs',
-  proc: 'proc',
-  kfd: 'kfd',
-  'device-tree': 'device tree',
-  file: 'file',
-  os: 'system',
-  env: 'environment',
-  registry: 'registry',
-  'pci-table': 'table',
-  nvml: 'nvml',
-  smi: 'nvidia-smi',
-  tool: 'tool',
-  override: 'given',
-};
 
 export function renderDetection(detection: Detection, style: Style, verbose: boolean): string {
   const { machine } = detection;

@@ -2,7 +2,9 @@
 
 import { describeCache } from '../detect/cache.ts';
 import type { Mirrors } from '../env/mirrors.ts';
+import type { Gpu } from '../machine.ts';
 import { formatBytes } from '../style.ts';
+import { nameOf } from './checks-gpu.ts';
 import { checkConda } from './conda.ts';
 import { findProgram } from './programs.ts';
 import { type Context, type DeviceVerdict, type Finding, finding, fix } from './types.ts';
@@ -135,15 +137,20 @@ export interface ComputeResult {
   readonly devices: readonly DeviceVerdict[];
 }
 
+/** The devices that are reached through a card. Vulkan opens all cards to list them, so WebGPU wakes any. */
+const kindsOf = ({ vendor }: Gpu): readonly string[] => (vendor === 'nvidia' ? ['cuda', 'webgpu'] : ['webgpu']);
+
 /** The only proof that GPUForge computes here is that it did. */
 export async function checkCompute({ options, machine }: Context): Promise<ComputeResult> {
   if (!options.computeProbe) return unverified('not verified: this build of the doctor ran no kernel');
   // A run would wait for ever for what detection already waited for in vain.
   const hung = machine.probes.find(({ tier, outcome }) => tier > 0 && outcome === 'timeout');
   if (hung) return unverified(`not run: ${hung.name} did not answer, so a kernel would not return either`);
+  const asleep = options.wake ? [] : machine.gpus.filter((gpu) => gpu.pci?.power === 'suspended');
+  const leave = [...new Set(asleep.flatMap(kindsOf))];
   let devices: readonly DeviceVerdict[];
   try {
-    devices = await options.computeProbe();
+    devices = await options.computeProbe(leave);
   } catch (error) {
     devices = [{ device: 'runtime', ok: false, detail: error instanceof Error ? error.message : String(error) }];
   }
@@ -161,6 +168,14 @@ export async function checkCompute({ options, machine }: Context): Promise<Compu
   }
   const summary = `${working.map(({ device }) => device).join(', ')} computed and gave the right result`;
   const findings = [finding('COMPUTE-OK', 'compute', 'ok', summary, { evidence })];
+  if (leave.length > 0) {
+    const cards = asleep.map(nameOf).join(', ');
+    findings.push(
+      finding('COMPUTE-ASLEEP', 'compute', 'info', `${leave.join(' and ')} did not run, as ${cards} sleeps`, {
+        fix: fix('Wake it and compute on it.', 'gpuforge doctor --deep'),
+      }),
+    );
+  }
   for (const { device, detail } of failed) {
     const spare = device.startsWith('webgpu') && working.some((other) => other.device.startsWith('cuda'));
     const expected = !spare && hasHardware(machine, device);

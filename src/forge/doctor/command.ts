@@ -56,6 +56,7 @@ async function examined(world: World, flags: DoctorFlags, output: Output, tools:
   const detection = await detect(world.ports, { cache: false, wake: flags.deep ?? false });
   const options = {
     offline,
+    wake: flags.deep ?? false,
     mirrors: mirrorsOf(config),
     ...tablesOf(world, config, output),
     ...(flags.python === undefined ? {} : { python: flags.python }),

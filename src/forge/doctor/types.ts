@@ -55,8 +55,8 @@ export interface DeviceVerdict {
   readonly detail: string;
 }
 
-/** A real run on each device; given by whoever has the core at hand. */
-export type ComputeProbe = () => Promise<readonly DeviceVerdict[]>;
+/** A real run on each device but those of the kinds to leave alone; given by whoever has the core at hand. */
+export type ComputeProbe = (leave: readonly string[]) => Promise<readonly DeviceVerdict[]>;
 
 export interface DoctorReport {
   readonly schema: typeof DOCTOR_SCHEMA;
@@ -88,6 +88,8 @@ export interface DoctorOptions {
   readonly computeProbe?: ComputeProbe;
   /** The compatibility tables in use; the shipped ones when not given. */
   readonly tables?: LoadedTables;
+  /** Compute on sleeping cards too, which wakes them. */
+  readonly wake?: boolean;
   /** What stands in place of the public indexes. */
   readonly mirrors?: Mirrors;
   /** Months after which the tables count as old. */

@@ -61,6 +61,8 @@ function platform(wheel: Wheel, target: Target): Passed | Failed {
       );
 }
 
+export const MAKERS = { nvidia: 'NVIDIA', amd: 'AMD', intel: 'Intel', apple: 'Apple' } as const;
+
 /** Whose GPUs a backend computes on. */
 export const VENDOR_OF = { cuda: 'nvidia', rocm: 'amd', xpu: 'intel', mps: 'apple' } as const;
 
@@ -69,7 +71,7 @@ function vendor(wheel: Wheel, target: Target): Passed | Failed {
   const wanted = VENDOR_OF[wheel.backend];
   return target.gpus.length > 0 && target.gpus.every((gpu) => gpu.vendor === wanted)
     ? nothing
-    : failed(`${wheel.variant} is for ${wanted} GPUs`, wheel.source);
+    : failed(`${wheel.variant} is for GPUs of ${MAKERS[wanted]}`, wheel.source);
 }
 
 function kernels(wheel: Wheel, target: Target, tables: Tables): Passed | Failed {

@@ -7,6 +7,7 @@
 
 import type { Tables } from '../data/schemas.ts';
 import { shell } from '../text/quote.ts';
+import { MAKERS } from './checks.ts';
 import { hostTarget, pythonsIn, smOf, type VendorTarget, vendorTargets } from './facts.ts';
 import { type Candidate, judge, rank } from './judge.ts';
 import { adviceFor, mainReason, proofOf, pythonStep, summarise, wished } from './proof.ts';
@@ -146,8 +147,6 @@ function unserved(wheels: readonly Wheel[], targets: readonly VendorTarget[]): r
     ? [{ build: nameOf(wheel), check: 'vendor', reason, brief: reason, source: wheel.source }]
     : [];
 }
-
-const MAKERS = { nvidia: 'NVIDIA', amd: 'AMD', intel: 'Intel', apple: 'Apple' } as const;
 
 /** "AMD Radeon 680M (gfx1035)": what no build has kernels for. */
 function withTarget({ name, gfx, family }: TargetGpu): string {

@@ -3,6 +3,7 @@
 import type { Machine } from '../machine.ts';
 import { columns, type Style } from '../style.ts';
 import { shell, wrap } from '../text/quote.ts';
+import { sourceNames } from '../text/sources.ts';
 import { pythonsText } from './proof.ts';
 import type { Choice, Resolution } from './types.ts';
 import { nameOf } from './wheels.ts';
@@ -52,13 +53,15 @@ export function renderResolution(result: Resolution, machine: Machine, style: St
   return `${lines.join('\n')}\n`;
 }
 
+const named: Readonly<Record<string, string>> = { ...sourceNames, assumption: 'assumed', detection: 'detected' };
+
 /** The steps with numbered sources, so that a step stays one line. Provenance on the machine is named, pages are numbered. */
 function proofLines(result: Resolution, style: Style, width: number): readonly string[] {
   const pages = [...new Set(result.proof.map((step) => step.source).filter((source) => source.startsWith('https:')))];
   const label = Math.max(...result.proof.map((step) => step.check.length));
   const steps = result.proof.flatMap((step) => {
     const page = pages.indexOf(step.source);
-    const mark = page < 0 ? `(${step.source})` : `[${page + 1}]`;
+    const mark = page < 0 ? `(${named[step.source] ?? step.source})` : `[${page + 1}]`;
     const [head = '', ...rest] = wrap(`${step.fact} ${mark}`, width - label - 2);
     const indent = ' '.repeat(label + 2);
     return [
