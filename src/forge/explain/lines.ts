@@ -25,7 +25,7 @@ export const RECORD = anyOf(
   /\bcan be (?:safely )?ignored\b/,
   /\bfail(?:ed|ure), continuing\b/,
   /\bFor bug reports, please\b/,
-  /\bsafely ignore\b/,
+  /\bsafely ignore\b|\b[Ii]gnor(?:e|ing) import error\b/,
   /\b(?:Future|Deprecation|PendingDeprecation)Warning\b/,
   /is deprecated/,
   /[Bb]uilding from source\.\.\./,
@@ -50,6 +50,7 @@ export const RECORD = anyOf(
 export const NOTICE = anyOf(
   /\byou can ignore this (?:warning|message)\b/,
   /\b[Uu]sing default\b/,
+  /\| WARNING \|/,
   /\b[Pp]erformance (?:might|may|will) be\b/,
   /\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'/,
   /\b[Ff]alling back to\b/,

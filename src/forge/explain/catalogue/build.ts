@@ -303,6 +303,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Triton does not know this CUDA version or GPU',
     patterns: [
+      symptom(/\bmlir::triton::[^\n]*Assertion\b/),
       capture(/Triton only supports? CUDA (?<least>[\d.]+) or higher, but got CUDA version: (?<cuda>[\d.]+)/i),
       phrase(/Triton Error \[CUDA\]|PassManager::run failed|_unsafe_update_src\(/i),
       capture(

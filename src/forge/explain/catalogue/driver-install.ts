@@ -143,7 +143,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(ofPackage(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
       capture(ofPackage(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
       code(
-        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
+        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*\n?[^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
       ),
       capture(ofPackage(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
       capture(

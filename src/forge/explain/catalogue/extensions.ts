@@ -248,6 +248,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'The compiled part of a package is missing',
     patterns: [
+      phrase(/Loading an? \w+ quantized model requires/i),
       phrase(
         /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)|\b(?:apex|transformer[ _]engine|flash[ _]infer|deep_?gemm|deep_?ep)\b (?:is )?(?:required|needed|not installed)/i,
       ),

@@ -56,6 +56,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'An OpenCL call failed',
     patterns: [
+      symptom(/\bFailed to build program executable\b/i, /opencl/i),
       phrase(/\bProgram build failure\b/),
       code(
         /\bCL_(?:(?:BUILD|COMPILE|LINK)_PROGRAM_FAILURE|UNKNOWN_ERROR|MAP_FAILURE|MISALIGNED_SUB_BUFFER_OFFSET|OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
