@@ -1,7 +1,7 @@
 // Random graphs from fast-check choices: small numbers that shrink towards the simplest graph that still fails.
 
 import fc from 'fast-check';
-import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
+import { type DType, dtypes, intRange, isFloat } from '../../src/base/dtype.ts';
 import { seededRandom } from '../../src/base/seeded.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import { roundTo, type Value } from '../../src/kernel/semantics.ts';
@@ -25,8 +25,13 @@ interface Choices {
 
 /** Sizes of axes, and the most elements of a value. Large values are cut among threads, blocks and passes, small ones are not. */
 const extents = {
-  small: { sizes: [3, 1, 2, 4, 5, 0, 7, 8, 0, 16, 17, 33], limit: 2000 },
-  large: { sizes: [64, 3, 1000, 129, 1, 4097, 100, 10_000, 5, 1025, 256, 0, 2049, 33, 513, 12_289], limit: 60_000 },
+  small: { sizes: [3, 1, 2, 4, 5, 0, 7, 8, 0, 16, 17, 33, 15, 31, 32, 65], limit: 2000 },
+  large: {
+    sizes: [
+      64, 3, 1000, 129, 1, 4097, 100, 10_000, 5, 1025, 256, 0, 2049, 33, 513, 12_289, 63, 65, 255, 4095, 8193, 15,
+    ],
+    limit: 60_000,
+  },
 } as const;
 
 export interface Wishes {
@@ -52,7 +57,7 @@ export function programs(wishes: Wishes): fc.Arbitrary<Program> {
       minLength: extent === 'large' ? 1 : 0,
       maxLength: 4,
     }),
-    kind: fc.nat(9),
+    kind: fc.nat(mostKind),
   });
   return fc
     .record({
@@ -76,21 +81,47 @@ const specialFloats = [
   -1e20,
 ];
 
+/** Kinds of values: 0 to 3 small whole numbers, up to 8 ordinary ones, 9 with special ones among them, then those below. */
+const mostKind = 14;
+
+/** Floats that are all alike in some way, or of which hardly any is not. */
+const floats: Readonly<Record<number, (dtype: DType, random: () => number) => number>> = {
+  // Large beside their differences.
+  10: (_, random) => 1000 + random(),
+  11: (_, random) => -1 - random(),
+  12: (_, random) => (random() < 0.5 ? -0 : 0),
+  13: (_, random) => (random() < 0.002 ? specialFloats[Math.floor(random() * specialFloats.length)]! : random() - 0.5),
+  // Of all sizes.
+  14: (dtype, random) => (random() < 0.5 ? -1 : 1) * 2 ** ((random() - 0.5) * (dtype === 'f16' ? 28 : 120)),
+};
+
+/** Integers as parts of their range: its upper end, its lower end, 0 and 1, hardly any but 0, all bits. */
+const wholes: Readonly<Record<number, (range: readonly [bigint, bigint], random: () => number) => bigint>> = {
+  9: ([lo, hi], random) => lo + (BigInt(Math.floor(random() * 2 ** 32)) * (hi - lo + 1n)) / 2n ** 32n,
+  10: ([, hi], random) => hi - BigInt(Math.floor(random() * 3)),
+  11: ([lo], random) => lo + BigInt(Math.floor(random() * 3)),
+  12: (_, random) => (random() < 0.5 ? 1n : 0n),
+  13: ([, hi], random) => (random() < 0.002 ? hi : 0n),
+  14: ([lo, hi], random) => [lo, hi, 0n, 1n, lo + 1n, hi >> 1n][Math.floor(random() * 6)]!,
+};
+
+/** How many of the flags are true. */
+const flags: Readonly<Record<number, number>> = { 10: 1, 11: 0, 12: 0.002, 13: 0.998 };
+
 function element(dtype: DType, kind: number, random: () => number): Value {
-  if (dtype === 'bool') return random() < 0.5 ? 1 : 0;
+  if (dtype === 'bool') return random() < (flags[kind] ?? 0.5) ? 1 : 0;
   if (isFloat(dtype)) {
+    if (floats[kind]) return roundTo[dtype](floats[kind](dtype, random));
     if (kind === 9 && random() < 0.25)
       return roundTo[dtype](specialFloats[Math.floor(random() * specialFloats.length)]!);
     if (kind <= 3) return Math.floor(random() * 9) - 4;
     return roundTo[dtype]((random() + random() + random() - 1.5) * 4);
   }
   const big = dtype === 'i64' || dtype === 'u64';
-  if (kind === 9) {
-    const bits = BigInt(Math.floor(random() * 2 ** 32)) * 2n ** 32n + BigInt(Math.floor(random() * 2 ** 32));
-    return big ? roundTo[dtype](bits) : roundTo[dtype](Number(bits & 0xffffffffn));
-  }
-  const v = Math.floor(random() * 19) - (dtype.startsWith('u') ? 0 : 9);
-  return big ? BigInt(v) : v;
+  const v = wholes[kind]
+    ? wholes[kind](intRange[dtype], random)
+    : BigInt(Math.floor(random() * 19) - (dtype.startsWith('u') ? 0 : 9));
+  return big ? v : Number(v);
 }
 
 /** A move, or null where its results would be too large. */

@@ -149,9 +149,15 @@ class Maker {
 }
 
 const sizeList = [1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 20, 33, 40];
+/** A row of its own, now and then: long enough for runs, blocks and slices. */
+const longList = [64, 65, 255, 257, 1025, 4097, 12_289];
 
 function randomSpec(seed: number): Spec {
-  const m = new Maker(seed, (self) => Array.from({ length: 1 + self.below(4) }, () => self.pick(sizeList)));
+  const m = new Maker(seed, (self) =>
+    self.below(5) === 0
+      ? [...(self.below(2) ? [self.pick([1, 2, 3])] : []), self.pick(longList)]
+      : Array.from({ length: 1 + self.below(4) }, () => self.pick(sizeList)),
+  );
   const reducing = m.below(2) === 1;
   const rank = reducing ? m.below(m.sizes.length) : m.sizes.length;
   const axes = m.sizes.map((_, k) => k);
@@ -163,6 +169,8 @@ function randomSpec(seed: number): Spec {
     return { space, outputs, inputs: m.inputs };
   }
   const accumulators: Accumulator[] = Array.from({ length: 1 + m.below(3) }, () => {
+    if (m.below(6) === 0)
+      return { op: m.pick(['any', 'all']), type: 'bool', value: m.element('bool', axes, m.below(3)) };
     const type = m.pick(types);
     // Sums of f32 stay whole and below 2^24.
     return { op: m.pick(reduceOps), type, value: m.element(type, axes, m.below(3)) };
@@ -170,7 +178,7 @@ function randomSpec(seed: number): Spec {
   const outputs = accumulators.map((a, k): Expr => {
     const type = a.op.startsWith('arg') ? 'i32' : a.type;
     const acc = m.b.acc(type, k);
-    return rank > 0 && m.below(2) ? m.b.alu('max', acc, m.load(type, axes.slice(0, rank))) : acc;
+    return rank > 0 && type !== 'bool' && m.below(2) ? m.b.alu('max', acc, m.load(type, axes.slice(0, rank))) : acc;
   });
   return { space, reduced: m.sizes.slice(rank), accumulators, outputs, inputs: m.inputs };
 }
