@@ -27,6 +27,8 @@ export interface ListsOptions {
   readonly bytes?: readonly number[] | undefined;
   /** Items of a list. Default: from one to ten thousand. */
   readonly counts?: readonly number[] | undefined;
+  /** Before their code is compiled, as far as so few calls leave it so. */
+  readonly cold: boolean;
 }
 
 interface Case {
@@ -197,6 +199,19 @@ async function times(work: () => Promise<unknown>, calls: number, now: () => num
 
 const low = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 5)]!;
 
+/**
+ * Both sides on small items until their code is compiled: of large items there are too few calls for that, and a list has more code than
+ * a loop. `--cold` leaves it out.
+ */
+async function compiled(rt: Runtime, make: Make, dtype: Name): Promise<void> {
+  for (const count of [1, 2, 10]) {
+    const one = make(rt, dtype, 64, count);
+    if (!one) continue;
+    for (const work of [one.list, one.loop]) for (let i = 0; i < 10_000; i++) await work();
+    one.free();
+  }
+}
+
 /** A round takes about so many ms. */
 const roundMs = 1.5;
 
@@ -235,6 +250,7 @@ export async function lists(options: ListsOptions): Promise<Row[]> {
     for (const dtype of options.dtypes) {
       const found: { readonly bytes: number; readonly count: number; readonly ratio: number; readonly met: boolean }[] =
         [];
+      if (!options.cold) await compiled(rt, make, dtype);
       for (const bytes of options.bytes ?? itemBytes) {
         for (const count of options.counts ?? counts) {
           if (3 * bytes * count > options.mostBytes) continue;

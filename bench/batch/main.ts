@@ -4,6 +4,7 @@
 //   --device webgpu   (lists) where they run; default cpu
 //   --dtypes f32,u8   (lists) default f32
 //   --cases xor       (lists) those whose name has this in it;  --bytes 4096,40960  items of these sizes;  --counts 10,100;  --rounds 25
+//   --cold            (lists) without calls on small items first: large ones are measured before their code is compiled
 //   --time cpu        (lists) CPU time of this process instead of wall time: for machines that have other work to do
 //   --json FILE       default bench/results/batch-cpu.json
 //
@@ -29,6 +30,7 @@ const ofLists = (): ListsOptions => ({
   only: option('--cases'),
   bytes: option('--bytes')?.split(',').map(Number),
   counts: option('--counts')?.split(',').map(Number),
+  cold: args.includes('--cold'),
 });
 const parts: Readonly<Record<string, () => Promise<Row[]>>> = {
   A: lattices,

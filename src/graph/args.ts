@@ -13,7 +13,7 @@ export const drawnArg: Ints = internInts([2]);
 const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
 const packings = ['positions', 'values', 'count'] as const;
 const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
-export const precisions = ['exact', 'tf32', 'bf16'] as const;
+const precisions = ['exact', 'tf32', 'bf16'] as const;
 
 export type Combine = (typeof combines)[number];
 export type Precision = (typeof precisions)[number];
