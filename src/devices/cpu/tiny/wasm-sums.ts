@@ -74,8 +74,8 @@ function render(shared: boolean): Uint8Array<ArrayBuffer> {
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   emitSum(module.func(['i32', 'i32'], ['f64'], 'sum'), null);
   emitSum(module.func(['i32', 'i32', 'i32'], ['f64'], 'products'), 1);
-  emitLineSums(module, 'f32', 'f32');
-  emitLineSums(module, 'f64', 'f64');
+  emitLineSums(module, 'f32');
+  emitLineSums(module, 'f64');
   return module.bytes();
 }
 

@@ -3,112 +3,104 @@
 // Numbers are prefix·0x10000 + code, with prefix 0 for single-byte opcodes. They are those that kernels and routines use; the gaps
 // are others. Source: the WebAssembly core, threads and relaxed-SIMD specifications.
 
-/** Names given in opcode order from `first`; an empty name is a gap. */
-function run<const N extends string>(first: number, names: readonly N[]): Record<Exclude<N, ''>, number> {
+type Words<L extends string> = L extends `${infer First} ${infer Others}` ? First | Words<Others> : L;
+type Named<S extends string, L extends string> = Record<
+  S extends '' ? Words<L> : `${S}.${Exclude<Words<L>, '-'>}`,
+  number
+>;
+
+/** Names of one type, in opcode order from `first`; a dash is a gap. */
+function run<const S extends string, const L extends string>(first: number, shape: S, names: L): Named<S, L> {
   const table: Record<string, number> = {};
-  names.forEach((name, i) => {
-    if (name) table[name] = first + i;
+  names.split(' ').forEach((name, i) => {
+    if (name !== '-') table[shape ? `${shape}.${name}` : name] = first + i;
   });
-  return table as Record<Exclude<N, ''>, number>;
+  return table as Named<S, L>;
 }
 
 const simd = 0xfd0000;
 const atomic = 0xfe0000;
 const misc = 0xfc0000;
 
+// Instructions that several types have in the same order.
+const compares = 'eq ne lt_s lt_u gt_s gt_u le_s le_u - ge_u';
+const floatCompares = 'eq ne lt gt le ge';
+const wholes = 'clz ctz popcnt add sub mul div_s div_u rem_s rem_u and or xor shl shr_s shr_u';
+const floats = 'abs neg ceil floor trunc nearest sqrt add sub mul div min max';
+const shifts = 'shl shr_s shr_u add - - sub';
+const floatLanes = 'abs neg - sqrt add sub mul div min max pmin pmax';
+
 /** No immediates. */
 export const plainOps = {
-  ...run(0x00, ['unreachable', 'nop']),
-  ...run(0x0f, ['return']),
-  ...run(0x1a, ['drop', 'select']),
-  ...run(0x45, ['i32.eqz', 'i32.eq', 'i32.ne', 'i32.lt_s', 'i32.lt_u', 'i32.gt_s', 'i32.gt_u', 'i32.le_s', 'i32.le_u']),
-  ...run(0x4e, ['', 'i32.ge_u', 'i64.eqz', 'i64.eq', 'i64.ne', 'i64.lt_s', 'i64.lt_u', 'i64.gt_s', 'i64.gt_u']),
-  ...run(0x57, ['i64.le_s', 'i64.le_u', '', 'i64.ge_u']),
-  ...run(0x5b, ['f32.eq', 'f32.ne', 'f32.lt', 'f32.gt', 'f32.le', 'f32.ge']),
-  ...run(0x61, ['f64.eq', 'f64.ne', 'f64.lt', 'f64.gt', 'f64.le', 'f64.ge']),
-  ...run(0x67, ['i32.clz', 'i32.ctz', 'i32.popcnt', 'i32.add', 'i32.sub', 'i32.mul', 'i32.div_s', 'i32.div_u']),
-  ...run(0x6f, ['i32.rem_s', 'i32.rem_u', 'i32.and', 'i32.or', 'i32.xor', 'i32.shl', 'i32.shr_s', 'i32.shr_u']),
-  ...run(0x77, ['', '', 'i64.clz', 'i64.ctz', 'i64.popcnt', 'i64.add', 'i64.sub', 'i64.mul']),
-  ...run(0x7f, ['i64.div_s', 'i64.div_u', 'i64.rem_s', 'i64.rem_u', 'i64.and', 'i64.or', 'i64.xor', 'i64.shl']),
-  ...run(0x87, ['i64.shr_s', 'i64.shr_u']),
-  ...run(0x8b, ['f32.abs', 'f32.neg', 'f32.ceil', 'f32.floor', 'f32.trunc', 'f32.nearest', 'f32.sqrt', 'f32.add']),
-  ...run(0x93, ['f32.sub', 'f32.mul', 'f32.div', 'f32.min', 'f32.max']),
-  ...run(0x99, ['f64.abs', 'f64.neg', 'f64.ceil', 'f64.floor', 'f64.trunc', 'f64.nearest', 'f64.sqrt', 'f64.add']),
-  ...run(0xa1, ['f64.sub', 'f64.mul', 'f64.div', 'f64.min', 'f64.max']),
-  ...run(0xa7, ['i32.wrap_i64']),
-  ...run(0xac, ['', 'i64.extend_i32_u']),
-  ...run(0xb1, ['', '', '', 'f32.convert_i64_s', 'f32.convert_i64_u']),
-  ...run(0xb6, ['f32.demote_f64', '', '', 'f64.convert_i64_s', 'f64.convert_i64_u']),
-  ...run(0xbb, ['f64.promote_f32', 'i32.reinterpret_f32']),
-  ...run(misc, ['', '', 'i32.trunc_sat_f64_s', 'i32.trunc_sat_f64_u']),
-  ...run(misc + 4, ['', '', 'i64.trunc_sat_f64_s', 'i64.trunc_sat_f64_u']),
-  ...run(simd + 14, ['', 'i8x16.splat', 'i16x8.splat', 'i32x4.splat', 'i64x2.splat', 'f32x4.splat']),
-  ...run(simd + 20, ['f64x2.splat']),
-  ...run(simd + 35, ['i8x16.eq', 'i8x16.ne', 'i8x16.lt_s', 'i8x16.lt_u', 'i8x16.gt_s', 'i8x16.gt_u', 'i8x16.le_s']),
-  ...run(simd + 42, ['i8x16.le_u', '', 'i8x16.ge_u']),
-  ...run(simd + 45, ['i16x8.eq', 'i16x8.ne', 'i16x8.lt_s', 'i16x8.lt_u', 'i16x8.gt_s', 'i16x8.gt_u', 'i16x8.le_s']),
-  ...run(simd + 52, ['i16x8.le_u', '', 'i16x8.ge_u']),
-  ...run(simd + 55, ['i32x4.eq', 'i32x4.ne', 'i32x4.lt_s', 'i32x4.lt_u', 'i32x4.gt_s', 'i32x4.gt_u', 'i32x4.le_s']),
-  ...run(simd + 62, ['i32x4.le_u', '', 'i32x4.ge_u']),
-  ...run(simd + 65, ['f32x4.eq', 'f32x4.ne', 'f32x4.lt', 'f32x4.gt', 'f32x4.le', 'f32x4.ge']),
-  ...run(simd + 71, ['f64x2.eq', 'f64x2.ne', 'f64x2.lt', 'f64x2.gt', 'f64x2.le', 'f64x2.ge']),
-  ...run(simd + 77, ['v128.not', 'v128.and', 'v128.andnot', 'v128.or', 'v128.xor', 'v128.bitselect', 'v128.any_true']),
-  ...run(simd + 94, ['f32x4.demote_f64x2_zero', 'f64x2.promote_low_f32x4', 'i8x16.abs', 'i8x16.neg', 'i8x16.popcnt']),
-  ...run(simd + 99, ['i8x16.all_true', 'i8x16.bitmask', 'i8x16.narrow_i16x8_s', 'i8x16.narrow_i16x8_u']),
-  ...run(simd + 103, ['f32x4.ceil', 'f32x4.floor', 'f32x4.trunc', 'f32x4.nearest']),
-  ...run(simd + 107, ['i8x16.shl', 'i8x16.shr_s', 'i8x16.shr_u', 'i8x16.add']),
-  ...run(simd + 113, ['i8x16.sub', '', '', 'f64x2.ceil', 'f64x2.floor', 'i8x16.min_s']),
-  ...run(simd + 119, ['i8x16.min_u', 'i8x16.max_s', 'i8x16.max_u', 'f64x2.trunc']),
-  ...run(simd + 124, ['i16x8.extadd_pairwise_i8x16_s']),
-  ...run(simd + 126, ['i32x4.extadd_pairwise_i16x8_s', '', 'i16x8.abs', 'i16x8.neg']),
-  ...run(simd + 130, ['', 'i16x8.all_true', 'i16x8.bitmask', 'i16x8.narrow_i32x4_s']),
-  ...run(simd + 134, ['i16x8.narrow_i32x4_u', 'i16x8.extend_low_i8x16_s', 'i16x8.extend_high_i8x16_s']),
-  ...run(simd + 137, [
-    'i16x8.extend_low_i8x16_u',
-    'i16x8.extend_high_i8x16_u',
-    'i16x8.shl',
-    'i16x8.shr_s',
-    'i16x8.shr_u',
-  ]),
-  ...run(simd + 142, ['i16x8.add', '', '', 'i16x8.sub']),
-  ...run(simd + 147, ['', 'f64x2.nearest', 'i16x8.mul', 'i16x8.min_s', 'i16x8.min_u', 'i16x8.max_s']),
-  ...run(simd + 153, ['i16x8.max_u']),
-  ...run(simd + 158, ['i16x8.extmul_low_i8x16_u', 'i16x8.extmul_high_i8x16_u', 'i32x4.abs', 'i32x4.neg']),
-  ...run(simd + 163, [
-    'i32x4.all_true',
-    'i32x4.bitmask',
-    '',
-    '',
-    'i32x4.extend_low_i16x8_s',
-    'i32x4.extend_high_i16x8_s',
-  ]),
-  ...run(simd + 169, ['i32x4.extend_low_i16x8_u', 'i32x4.extend_high_i16x8_u', 'i32x4.shl', 'i32x4.shr_s']),
-  ...run(simd + 173, ['i32x4.shr_u', 'i32x4.add', '', '', 'i32x4.sub', '', '', '', 'i32x4.mul', 'i32x4.min_s']),
-  ...run(simd + 183, ['i32x4.min_u', 'i32x4.max_s', 'i32x4.max_u', '', '', '']),
-  ...run(simd + 192, ['i64x2.abs', 'i64x2.neg', '', 'i64x2.all_true', 'i64x2.bitmask']),
-  ...run(simd + 199, ['i64x2.extend_low_i32x4_s', 'i64x2.extend_high_i32x4_s', 'i64x2.extend_low_i32x4_u']),
-  ...run(simd + 202, ['i64x2.extend_high_i32x4_u', 'i64x2.shl', 'i64x2.shr_s', 'i64x2.shr_u', 'i64x2.add']),
-  ...run(simd + 209, ['i64x2.sub', '', '', '', 'i64x2.mul', 'i64x2.eq', 'i64x2.ne', 'i64x2.lt_s', 'i64x2.gt_s']),
-  ...run(simd + 218, ['i64x2.le_s']),
-  ...run(simd + 222, ['i64x2.extmul_low_i32x4_u', 'i64x2.extmul_high_i32x4_u', 'f32x4.abs', 'f32x4.neg']),
-  ...run(simd + 227, ['f32x4.sqrt', 'f32x4.add', 'f32x4.sub', 'f32x4.mul', 'f32x4.div', 'f32x4.min', 'f32x4.max']),
-  ...run(simd + 234, [
-    'f32x4.pmin',
-    'f32x4.pmax',
-    'f64x2.abs',
-    'f64x2.neg',
-    '',
-    'f64x2.sqrt',
-    'f64x2.add',
-    'f64x2.sub',
-  ]),
-  ...run(simd + 242, ['f64x2.mul', 'f64x2.div', 'f64x2.min', 'f64x2.max', 'f64x2.pmin', 'f64x2.pmax']),
-  ...run(simd + 248, ['i32x4.trunc_sat_f32x4_s', 'i32x4.trunc_sat_f32x4_u', 'f32x4.convert_i32x4_s']),
-  ...run(simd + 251, ['f32x4.convert_i32x4_u', 'i32x4.trunc_sat_f64x2_s_zero', 'i32x4.trunc_sat_f64x2_u_zero']),
-  ...run(simd + 254, ['f64x2.convert_low_i32x4_s', 'f64x2.convert_low_i32x4_u']),
-  ...run(simd + 0x103, ['', '', 'f32x4.relaxed_madd']),
-  ...run(simd + 0x106, ['', 'f64x2.relaxed_madd', '', 'i8x16.relaxed_laneselect']),
-  ...run(simd + 0x10a, ['i16x8.relaxed_laneselect', 'i32x4.relaxed_laneselect', 'i64x2.relaxed_laneselect']),
+  ...run(0x0, '', 'unreachable nop'),
+  ...run(0xf, '', 'return'),
+  ...run(0x1a, '', 'drop select'),
+  ...run(0x45, 'i32', 'eqz'),
+  ...run(0x46, 'i32', compares),
+  ...run(0x50, 'i64', 'eqz'),
+  ...run(0x51, 'i64', compares),
+  ...run(0x5b, 'f32', floatCompares),
+  ...run(0x61, 'f64', floatCompares),
+  ...run(0x67, 'i32', wholes),
+  ...run(0x79, 'i64', wholes),
+  ...run(0x8b, 'f32', floats),
+  ...run(0x99, 'f64', floats),
+  ...run(0xa7, 'i32', 'wrap_i64'),
+  ...run(0xad, 'i64', 'extend_i32_u'),
+  ...run(0xb4, 'f32', 'convert_i64_s convert_i64_u demote_f64'),
+  ...run(0xb9, 'f64', 'convert_i64_s convert_i64_u promote_f32'),
+  ...run(0xbc, 'i32', 'reinterpret_f32'),
+  ...run(misc + 2, 'i32', 'trunc_sat_f64_s trunc_sat_f64_u'),
+  ...run(misc + 6, 'i64', 'trunc_sat_f64_s trunc_sat_f64_u'),
+  ...run(simd + 15, 'i8x16', 'splat'),
+  ...run(simd + 16, 'i16x8', 'splat'),
+  ...run(simd + 17, 'i32x4', 'splat'),
+  ...run(simd + 18, 'i64x2', 'splat'),
+  ...run(simd + 19, 'f32x4', 'splat'),
+  ...run(simd + 20, 'f64x2', 'splat'),
+  ...run(simd + 35, 'i8x16', compares),
+  ...run(simd + 45, 'i16x8', compares),
+  ...run(simd + 55, 'i32x4', compares),
+  ...run(simd + 65, 'f32x4', floatCompares),
+  ...run(simd + 71, 'f64x2', floatCompares),
+  ...run(simd + 77, 'v128', 'not and andnot or xor bitselect any_true'),
+  ...run(simd + 94, 'f32x4', 'demote_f64x2_zero'),
+  ...run(simd + 95, 'f64x2', 'promote_low_f32x4'),
+  ...run(simd + 96, 'i8x16', 'abs neg popcnt all_true bitmask narrow_i16x8_s narrow_i16x8_u'),
+  ...run(simd + 103, 'f32x4', 'ceil floor trunc nearest'),
+  ...run(simd + 107, 'i8x16', shifts),
+  ...run(simd + 116, 'f64x2', 'ceil floor'),
+  ...run(simd + 118, 'i8x16', 'min_s min_u max_s max_u'),
+  ...run(simd + 122, 'f64x2', 'trunc'),
+  ...run(simd + 124, 'i16x8', 'extadd_pairwise_i8x16_s'),
+  ...run(simd + 126, 'i32x4', 'extadd_pairwise_i16x8_s'),
+  ...run(simd + 128, 'i16x8', 'abs neg - all_true bitmask narrow_i32x4_s narrow_i32x4_u'),
+  ...run(simd + 135, 'i16x8', 'extend_low_i8x16_s extend_high_i8x16_s extend_low_i8x16_u extend_high_i8x16_u'),
+  ...run(simd + 139, 'i16x8', shifts),
+  ...run(simd + 148, 'f64x2', 'nearest'),
+  ...run(simd + 149, 'i16x8', 'mul min_s min_u max_s max_u'),
+  ...run(simd + 158, 'i16x8', 'extmul_low_i8x16_u extmul_high_i8x16_u'),
+  ...run(simd + 160, 'i32x4', 'abs neg - all_true bitmask'),
+  ...run(simd + 167, 'i32x4', 'extend_low_i16x8_s extend_high_i16x8_s extend_low_i16x8_u extend_high_i16x8_u'),
+  ...run(simd + 171, 'i32x4', shifts),
+  ...run(simd + 181, 'i32x4', 'mul min_s min_u max_s max_u'),
+  ...run(simd + 192, 'i64x2', 'abs neg - all_true bitmask'),
+  ...run(simd + 199, 'i64x2', 'extend_low_i32x4_s extend_high_i32x4_s extend_low_i32x4_u extend_high_i32x4_u'),
+  ...run(simd + 203, 'i64x2', shifts),
+  ...run(simd + 213, 'i64x2', 'mul eq ne lt_s gt_s le_s'),
+  ...run(simd + 222, 'i64x2', 'extmul_low_i32x4_u extmul_high_i32x4_u'),
+  ...run(simd + 224, 'f32x4', floatLanes),
+  ...run(simd + 236, 'f64x2', floatLanes),
+  ...run(simd + 248, 'i32x4', 'trunc_sat_f32x4_s trunc_sat_f32x4_u'),
+  ...run(simd + 250, 'f32x4', 'convert_i32x4_s convert_i32x4_u'),
+  ...run(simd + 252, 'i32x4', 'trunc_sat_f64x2_s_zero trunc_sat_f64x2_u_zero'),
+  ...run(simd + 254, 'f64x2', 'convert_low_i32x4_s convert_low_i32x4_u'),
+  ...run(simd + 0x105, 'f32x4', 'relaxed_madd'),
+  ...run(simd + 0x107, 'f64x2', 'relaxed_madd'),
+  ...run(simd + 0x109, 'i8x16', 'relaxed_laneselect'),
+  ...run(simd + 0x10a, 'i16x8', 'relaxed_laneselect'),
+  ...run(simd + 0x10b, 'i32x4', 'relaxed_laneselect'),
+  ...run(simd + 0x10c, 'i64x2', 'relaxed_laneselect'),
 } as const;
 
 /** Memory instructions: opcode and log2 of the natural alignment. */
@@ -178,10 +170,12 @@ export const memoryLaneOps = {
 
 /** One lane number follows. */
 export const laneOps = {
-  ...run(simd + 21, ['', 'i8x16.extract_lane_u', 'i8x16.replace_lane']),
-  ...run(simd + 25, ['i16x8.extract_lane_u', 'i16x8.replace_lane', 'i32x4.extract_lane', 'i32x4.replace_lane']),
-  ...run(simd + 29, ['i64x2.extract_lane', 'i64x2.replace_lane', 'f32x4.extract_lane', 'f32x4.replace_lane']),
-  ...run(simd + 33, ['f64x2.extract_lane', 'f64x2.replace_lane']),
+  ...run(simd + 22, 'i8x16', 'extract_lane_u replace_lane'),
+  ...run(simd + 25, 'i16x8', 'extract_lane_u replace_lane'),
+  ...run(simd + 27, 'i32x4', 'extract_lane replace_lane'),
+  ...run(simd + 29, 'i64x2', 'extract_lane replace_lane'),
+  ...run(simd + 31, 'f32x4', 'extract_lane replace_lane'),
+  ...run(simd + 33, 'f64x2', 'extract_lane replace_lane'),
 } as const;
 
 /** One unsigned number follows: a local, function or label, or reserved bytes. */
