@@ -130,12 +130,38 @@ export function sumProducts32(
   out: TypedArray,
   at: number,
 ): void {
-  const products = new Float32Array(length);
-  for (let r = 0; r < rows; r++) {
-    const [from, opposite] = [base + r * length, other + r * length];
-    for (let i = 0; i < length; i++) products[i] = v[from + i]! * w[opposite + i]!;
-    out[at + r] = sum32Of(products, 0, length);
+  for (let r = 0; r < rows; r++) out[at + r] = products32Of(v, base + r * length, w, other + r * length, length);
+}
+
+function products32Of(v: Float32Array, base: number, w: Float32Array, other: number, n: number): number {
+  const at = base | 0;
+  const apart = (other - base) | 0;
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  let e = 0;
+  let f = 0;
+  let g = 0;
+  let h = 0;
+  const whole = at + (n & ~7);
+  for (let i = at; i < whole; i += 8) {
+    const k = i + apart;
+    a += fround(v[i]! * w[k]!);
+    b += fround(v[i + 1]! * w[k + 1]!);
+    c += fround(v[i + 2]! * w[k + 2]!);
+    d += fround(v[i + 3]! * w[k + 3]!);
+    e += fround(v[i + 4]! * w[k + 4]!);
+    f += fround(v[i + 5]! * w[k + 5]!);
+    g += fround(v[i + 6]! * w[k + 6]!);
+    h += fround(v[i + 7]! * w[k + 7]!);
   }
+  let sum = a + b + (c + d) + (e + f + (g + h));
+  for (let i = whole; i < at + n; i++) sum += fround(v[i]! * w[i + apart]!);
+  if (isSum32(sum)) return sum;
+  const products = new Float32Array(n);
+  for (let i = 0; i < n; i++) products[i] = v[at + i]! * w[at + apart + i]!;
+  return neighbours32(products, 0, n);
 }
 
 /** Sums of f32. */
