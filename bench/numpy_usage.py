@@ -138,5 +138,8 @@ USAGE = {
     "everyother": of(lambda x: x[:, ::2].sum(0), square()),
     "mirrored": of(lambda x: x[:, ::-1].sum(0), square()),
     "everythird": of(lambda x: x[:, ::3].max(0), square()),
+    "argsort10": shaped(lambda x: np.argsort(x, 1), (100000, 10)),
+    "argsort30": shaped(lambda x: np.argsort(x, 1), (10000, 30)),
+    "argsort50": shaped(lambda x: np.argsort(x, 1), (10000, 50)),
     "turnedcube": shaped(lambda x: x.transpose(2, 1, 0).sum(1), (64, 128, 128)),
 }

@@ -327,6 +327,9 @@ export const usageWorks: Readonly<Record<string, Work>> = {
   everythird: square('largest of every third column of 1024²', 1024, (x) =>
     x.slice([null, [null, null, 3]]).max({ axis: 0 }),
   ),
+  argsort10: shaped('argsort of rows of 100000×10', [[100_000, 10]], (x) => x.argsort(1)),
+  argsort30: shaped('argsort of rows of 10000×30', [[10_000, 30]], (x) => x.argsort(1)),
+  argsort50: shaped('argsort of rows of 10000×50', [[10_000, 50]], (x) => x.argsort(1)),
   turnedcube: shaped('sum over the middle of a transposed 64×128×128', [[64, 128, 128]], (x) =>
     x.permute([2, 1, 0]).sum({ axis: 1 }),
   ),

@@ -175,10 +175,10 @@ describe('a page in headless Chromium', () => {
     expect(gzip(list)).toBeLessThanOrEqual(170_000);
   });
 
-  it('computes one op with every device open for at most 256.2 KB', { timeout: within(20_000) }, async () => {
+  it('computes one op with every device open for at most 256.5 KB', { timeout: within(20_000) }, async () => {
     const list = await fetched('');
     console.log(`gzip: all devices opened and measured, one op computed ${shown(list)}`);
-    expect(gzip(list)).toBeLessThanOrEqual(256_200);
+    expect(gzip(list)).toBeLessThanOrEqual(256_500);
     expect(list.length).toBeLessThanOrEqual(12);
   });
 });

@@ -257,24 +257,28 @@ describe('reductions down columns', () => {
   });
 
   it('may be stored where their values were', () => {
-    const values = Float32Array.from({ length: 6 }, (_, i) => i + 1);
+    const values = Float32Array.from({ length: 12 }, (_, i) => i + 1);
     const b = new Exprs();
+    // Both axes backwards: the first result lies where a value of the last one did.
+    const at = b.alu(
+      'sub',
+      b.alu('sub', b.const('index', 11), b.alu('mul', b.axis(1, 2), b.const('index', 6))),
+      b.axis(0, 6),
+    );
     const kernel: Kernel = {
       ...makeKernel({
         space: [6],
-        reduced: [1],
-        inputs: [{ type: 'f32', elements: 6 }],
-        accumulators: [
-          { op: 'max', type: 'f32', value: b.load('f32', 0, b.alu('sub', b.const('index', 5), b.axis(0, 6))) },
-        ],
+        reduced: [2],
+        inputs: [{ type: 'f32', elements: 12 }],
+        accumulators: [{ op: 'min', type: 'f32', value: b.load('f32', 0, at) }],
         outputs: [{ type: 'f32', value: b.acc('f32', 0) }],
       }),
       inPlace: [0],
     };
-    const x = interpreted.allocate(24);
+    const x = interpreted.allocate(48);
     interpreted.write(x, new Uint8Array(values.buffer));
     interpreted.launch(interpreted.prepare(kernel), [x, x], []);
-    expect(Array.from(asType('f32', interpreted.readSync(x)), Number)).toEqual([6, 5, 4, 3, 2, 1]);
+    expect(Array.from(asType('f32', interpreted.readSync(x, 0, 24)), Number)).toEqual([6, 5, 4, 3, 2, 1]);
     interpreted.release(x);
   });
 });

@@ -1,4 +1,5 @@
-// Stable sort of rows with positions: insertion for short rows, radix by bytes for the rest, as a WebAssembly module.
+// Stable sort of rows with positions: a network (short-pairs.ts) or insertion for short rows, radix by bytes for the rest, as a WebAssembly
+// module.
 //
 // Bytes of the keys that are the same in the whole row are skipped, so small integers and clustered values take fewer
 // passes. An item is a group of rows with a scratch of its own; the outputs serve as half of the space that passes
@@ -19,6 +20,7 @@ import { emitKey, type KeyInfo, keys } from './keys.ts';
 import { isLong, LongSort } from './long.ts';
 import { mayNarrow, NarrowedSort } from './narrowed.ts';
 import { countKey, insertPairs, type PairCount, radixPairs } from './pairs.ts';
+import { arePairs, pairRows, sortShortPairs } from './short-pairs.ts';
 import { prepareValueSort } from './values.ts';
 import { LongValueSort } from './values-long.ts';
 
@@ -113,6 +115,21 @@ function render(p: SortPlan, shared: boolean): Uint8Array {
   );
   const l: Locals = { input, values, positions, scratch, keysA, i, bits: f.local(p.key.word) };
   const size = byteSize(p.type);
+  const short = arePairs(p) ? sortShortPairs(module, p) : null;
+  const find = (): void => {
+    for (const [slot, pointer, bytes] of [
+      [0, input, size],
+      [1, values, size],
+      [2, positions, 4],
+    ] as const) {
+      c.get(args)
+        .mem('i32.load', slot * 4)
+        .get(row)
+        .i32(p.columns * bytes)
+        .ops('i32.mul', 'i32.add')
+        .set(pointer);
+    }
+  };
   rising(
     c,
     item,
@@ -122,24 +139,26 @@ function render(p: SortPlan, shared: boolean): Uint8Array {
       c.get(args).mem('i32.load', 12).get(item).i32(p.groupScratch).ops('i32.mul', 'i32.add').set(scratch);
       c.get(item).i32(p.groupRows).op('i32.mul').tee(row).i32(p.groupRows).op('i32.add').tee(rowEnd);
       c.i32(p.rows).get(rowEnd).i32(p.rows).ops('i32.lt_u', 'select').set(rowEnd);
+      if (short) {
+        const whole = (): Code =>
+          c
+            .get(rowEnd)
+            .i32(pairRows - 1)
+            .op('i32.sub');
+        c.get(rowEnd).i32(pairRows).op('i32.ge_u').if();
+        rising(c, row, whole, pairRows, () => {
+          find();
+          c.get(input).get(values).get(positions).call(short.index);
+        });
+        c.end();
+      }
       rising(
         c,
         row,
         () => c.get(rowEnd),
         1,
         () => {
-          for (const [slot, pointer, bytes] of [
-            [0, input, size],
-            [1, values, size],
-            [2, positions, 4],
-          ] as const) {
-            c.get(args)
-              .mem('i32.load', slot * 4)
-              .get(row)
-              .i32(p.columns * bytes)
-              .ops('i32.mul', 'i32.add')
-              .set(pointer);
-          }
+          find();
           c.get(p.keysInOutput ? values : scratch).set(keysA);
           if (p.radix) radixRow(f, p, l);
           else insertionRow(f, p, l);

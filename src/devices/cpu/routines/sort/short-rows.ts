@@ -46,9 +46,12 @@ const machines: Readonly<Partial<Record<DType, Machine>>> = {
 const [inRegisters, mostColumns] = [16, 32];
 const manyRows = 256;
 
+/** Whether rows have so few columns. `most`: where there are many rows. */
+export const isShort = ({ rows, columns }: Sort, most = mostColumns): boolean =>
+  columns <= (rows < manyRows ? inRegisters : most);
+
 /** Rows that are sorted at once; 0 if they are not sorted this way. */
-export const rowsAtOnce = ({ type, rows, columns }: Sort): number =>
-  columns > (rows < manyRows ? inRegisters : mostColumns) ? 0 : (machines[type]?.lanes ?? 0);
+export const rowsAtOnce = (r: Sort): number => (isShort(r) ? (machines[r.type]?.lanes ?? 0) : 0);
 
 /** Pairs of columns to compare, in this order. */
 export function comparisons(columns: number): readonly (readonly [number, number])[] {
