@@ -287,6 +287,12 @@ describe('gpuforge profiles and data', () => {
     expect((await show('list')).out).toMatch(/^learning/m);
     expect((await show('show', 'nlp')).out).toMatch(/transformers/);
     expect((await show('show', 'nlpp')).status).toBe(2);
+    expect((await show('show')).err).toContain('profiles show needs a name');
+    for (const action of ['list', 'recommend'] as const)
+      expect((await show(action, 'nlp')).err).toContain('gpuforge profiles show nlp');
+    const sizes = (await show('recommend', undefined, { for: ['RTX 3050'], os: 'linux' })).out;
+    expect(sizes.match(/does not tell its memory/g)).toHaveLength(1);
+    expect(sizes).toContain('Give the size with the name: --for "RTX 3060 12GB"');
     expect((await show('recommend', undefined, { for: ['RTX 4090'], os: 'linux', driver: '570' })).out).toMatch(
       /score/,
     );
