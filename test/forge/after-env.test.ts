@@ -12,16 +12,18 @@ import { type InstallPort, installCommands } from '../../src/forge/env/install.t
 import { type EnvPlan, planEnvironment } from '../../src/forge/env/plan.ts';
 import { runVerify } from '../../src/forge/env/verify-run.ts';
 import { formats, render } from '../../src/forge/env/writers.ts';
+import { known, type Machine } from '../../src/forge/machine.ts';
 import { nodePorts } from '../../src/forge/ports-node.ts';
 import { runProfiles } from '../../src/forge/profiles/command.ts';
 import { allProfiles } from '../../src/forge/profiles/profiles.ts';
-import { machines } from './fixtures/targets.ts';
+import { machine, machines, nvidia } from './fixtures/targets.ts';
 
 const { tables, reviewed } = loadTables();
-const planFor = (name: string): EnvPlan =>
+const planFor = (name: string): EnvPlan => planOf(machines[name]!);
+const planOf = (on: Machine): EnvPlan =>
   planEnvironment(tables, {
     name: 'demo',
-    machine: machines[name]!,
+    machine: on,
     framework: 'pytorch',
     profiles: allProfiles(tables),
     dataReviewed: reviewed,
@@ -62,6 +64,16 @@ describe('a container', () => {
     expect(definition('h200-580')).toContain('apptainer run --nv demo.sif');
     expect(definition('mi300x')).toContain('apptainer run --rocm demo.sif');
     expect(definition('no-gpu')).toContain('apptainer run demo.sif');
+  });
+
+  it('on a board takes the image of its JetPack and the runtime that hands the board in', () => {
+    const board = known({ model: 'Jetson AGX Orin', soc: 'tegra234', l4t: '36.4.3' }, 'device-tree');
+    const orin = nvidia('Jetson AGX Orin', '8.7', 60, { tegra: true });
+    const plan = planOf(machine({ gpus: [orin], driver: '540.4.0', arch: 'arm64', host: { board } }));
+    const [file] = render(plan, ['docker', 'verify']);
+    expect(file!.content).toMatch(/^FROM nvcr\.io\/nvidia\/l4t-jetpack:r36/m);
+    expect(file!.content).toMatch(/docker run .*--runtime=nvidia/);
+    expect(file!.content).not.toContain('--gpus');
   });
 
   it('in a cloud gets driver, environment and check', () => {
@@ -287,6 +299,12 @@ describe('gpuforge profiles and data', () => {
     expect((await show('list')).out).toMatch(/^learning/m);
     expect((await show('show', 'nlp')).out).toMatch(/transformers/);
     expect((await show('show', 'nlpp')).status).toBe(2);
+    expect((await show('show')).err).toContain('profiles show needs a name');
+    for (const action of ['list', 'recommend'] as const)
+      expect((await show(action, 'nlp')).err).toContain('gpuforge profiles show nlp');
+    const sizes = (await show('recommend', undefined, { for: ['RTX 3050'], os: 'linux' })).out;
+    expect(sizes.match(/does not tell its memory/g)).toHaveLength(1);
+    expect(sizes).toContain('Give the size with the name: --for "RTX 3060 12GB"');
     expect((await show('recommend', undefined, { for: ['RTX 4090'], os: 'linux', driver: '570' })).out).toMatch(
       /score/,
     );

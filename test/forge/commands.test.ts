@@ -134,6 +134,11 @@ describe('gpuforge detect of another machine', () => {
     expect(JSON.parse(text).machine.gpus).toHaveLength(count);
   });
 
+  it('takes a Mac of a variable for one of Apple silicon, as --os does', async () => {
+    const { text } = await shown('noGpu', { json: true }, { env: { GPUFORGE_OS: 'macos' } });
+    expect(JSON.parse(text).machine.host).toMatchObject({ platform: 'macos', arch: 'arm64' });
+  });
+
   it.each([
     [{ gpu: ['RTX 9999'] }, {}, 'UNKNOWN_GPU'],
     [{ driver: 'nonsense' }, {}, 'FORGE_BAD_DRIVER'],

@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { gpuFromText } from '../../src/forge/detect/names.ts';
 import type { Gpu } from '../../src/forge/machine.ts';
+import { within } from '../support/time.ts';
 
 const NAMES: Readonly<Record<string, string>> = {
   sm_20: 'GTX 480 | Tesla C2075 | Tesla M2090 | GTX 580',
@@ -343,6 +344,15 @@ describe('names of GPUs', () => {
       expect(answer(name)).toMatch(/^error: /);
     },
   );
+
+  it('are no whole files: those are refused at once', () => {
+    const start = performance.now();
+    for (const text of ['a'.repeat(200_000), 'RTX 4090 '.repeat(20_000)]) {
+      const said = answer(text);
+      expect(said).toMatch(/^error: GPU "[^"]{1,80}" is in no table/);
+    }
+    expect(performance.now() - start).toBeLessThan(within(200));
+  });
 
   it('print no escape sequence of the name', () => {
     expect(answer('RTX\u001b]0;owned\u0007 9\u202e').replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);

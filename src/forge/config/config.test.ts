@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runConfigGet, runConfigList, runConfigPath, runConfigSet } from './command.ts';
+import { guarded } from './failure.ts';
 import { type ConfigPlace, changeConfig, configPath, loadConfig, settingOf } from './file.ts';
 import { settings } from './settings.ts';
 import { capture } from './testing.ts';
@@ -135,6 +136,18 @@ describe('changing', () => {
     put('{"env": {"python": "3.11"}}');
     expect(() => changeConfig(file, key, value)).toThrow(message);
     expect(readFileSync(file, 'utf8')).toBe('{"env": {"python": "3.11"}}');
+  });
+
+  it('quotes no more of what was given than tells it', async () => {
+    const errors: string[] = [];
+    const output = { write: () => {}, warn: (part: string) => void errors.push(part), isTTY: false, columns: 80 };
+    const status = await guarded('x/1', false, output, () => {
+      changeConfig(file, 'x'.repeat(50_000), '1');
+      return 0;
+    });
+    expect(status).toBe(2);
+    expect(errors.join('').length).toBeLessThan(1000);
+    expect(errors.join('')).toMatch(/unknown setting "x+…x+"/);
   });
 
   it('repeats no password of an address', () => {

@@ -115,7 +115,7 @@ export function read(name: string): Wanted {
     .replace(NOISE, ' ')
     .replace(SIZE, ' ')
     // "4090ti", "7900xtx" and "rtx4090" are written together as often as apart.
-    .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
+    .replace(/(\d)(ti|super|xtx|xt|gre|ada)\b/g, '$1 $2')
     .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
     .replace(/\b(4070)s ti\b/g, '$1 ti super')
     .replace(/\b(16[56]0|20[678]0|40[78]0) ?s\b/g, '$1 super')

@@ -14,7 +14,11 @@ import { ambiguous, unknown } from './name-refusals.ts';
 import { chipIn, fromFamily, fromTarget } from './name-targets.ts';
 import { unwrapped } from './name-wrap.ts';
 
+/** No tool writes a name in a longer line; looking for the near ones of a whole file would take minutes. */
+const MOST_NAME = 1000;
+
 export function gpuFromText(given: string, index: number): Gpu {
+  if (given.length > MOST_NAME) throw unknown(given, read(''), candidates());
   const text = unwrapped(plainLine(given.normalize('NFKC')));
   const chip = chipIn(text);
   let refused: unknown;

@@ -23,8 +23,17 @@ export function overrideFromEnv(env: Readonly<Record<string, string | undefined>
     ...(env.GPUFORGE_GPU ? { gpus: namesIn(env.GPUFORGE_GPU) } : {}),
     ...(env.GPUFORGE_DRIVER ? { driver: driverVersion(env.GPUFORGE_DRIVER, 'GPUFORGE_DRIVER') } : {}),
     ...(env.GPUFORGE_OS ? { platform: oneOf(env.GPUFORGE_OS, ['linux', 'windows', 'macos'], 'GPUFORGE_OS') } : {}),
-    ...(env.GPUFORGE_ARCH ? { arch: oneOf(env.GPUFORGE_ARCH, ['x64', 'arm64'], 'GPUFORGE_ARCH') } : {}),
+    ...archFromEnv(env),
   };
+}
+
+/** A Mac is one of Apple's own, unless it is said. */
+function archFromEnv({
+  GPUFORGE_ARCH: arch,
+  GPUFORGE_OS: system,
+}: Readonly<Record<string, string | undefined>>): Override {
+  if (arch) return { arch: oneOf(arch, ['x64', 'arm64'], 'GPUFORGE_ARCH') };
+  return system === 'macos' ? { arch: 'arm64' } : {};
 }
 
 /** A driver as it is given, if it reads like one: a branch or a version. */

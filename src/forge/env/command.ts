@@ -312,9 +312,15 @@ function listProfiles(
   const rows = plan.scores.map((row) => [
     row.profile,
     row.score === null ? 'unknown' : String(row.score),
-    row.parts.map((part) => `${part.name} ${part.points}/${part.most}`).join('  ') || (row.warnings[0] ?? ''),
+    row.parts.map((part) => `${part.name} ${part.points}/${part.most}`).join('  '),
   ]);
   output.write(columns([['profile', 'score', 'parts'].map(style.dim), ...rows], 2, 2));
+  // Where the memory is not known, it is not for any of them.
+  const unscored = plan.scores.find(({ score }) => score === null)?.warnings[0];
+  if (unscored !== undefined) {
+    const hint = flags.for || flags.gpu ? '. Give the size with the name: --for "RTX 3060 12GB"' : '';
+    output.write(`\n${unscored}${hint}\n`);
+  }
   if (flags.verbose) {
     for (const row of plan.scores) {
       output.write(`\n${style.bold(row.profile)}\n`);

@@ -280,11 +280,20 @@ function planContainer(
   };
 }
 
+/** The images of CUDA are for servers; a board's wheels take CUDA from the image of its own JetPack. */
+const JETPACK_IMAGE = {
+  image: 'nvcr.io/nvidia/l4t-jetpack:r36.4.0',
+  imageSource: 'https://catalog.ngc.nvidia.com/orgs/nvidia/containers/l4t-jetpack',
+} as const;
+
+const isJetPack = ({ variant }: Choice): boolean => /^jp\d/.test(variant);
+
 function imageFor(
   tables: Tables,
   choice: Choice,
   driverCuda: string | null,
 ): { readonly image: string; readonly imageSource: string } {
+  if (isJetPack(choice)) return JETPACK_IMAGE;
   if (choice.backend === 'cuda' && choice.cuda !== null) {
     const family = choice.cuda.split('.')[0];
     // The wheels bring their own CUDA; the image must only not ask for more than the driver reports.
@@ -301,7 +310,7 @@ function imageFor(
 function runFlags(choice: Choice): readonly string[] {
   switch (choice.backend) {
     case 'cuda':
-      return ['--gpus=all', '--ipc=host'];
+      return [isJetPack(choice) ? '--runtime=nvidia' : '--gpus=all', '--ipc=host'];
     case 'rocm':
       return [
         '--device=/dev/kfd',

@@ -1,5 +1,6 @@
 // `gpuforge profiles`: what the profiles hold, and which suits this machine.
 
+import { ArgumentError } from '../../errors.ts';
 import { EXIT, guarded } from '../config/failure.ts';
 import type { EnvFlags } from '../env/command.ts';
 import { runEnv } from '../env/command.ts';
@@ -18,11 +19,23 @@ export function runProfiles(
   flags: EnvFlags,
   output: Output,
 ): Promise<number> {
-  if (action === 'recommend') return runEnv(ports, undefined, { ...flags, profiles: true }, output);
+  if (action === 'recommend' && name === undefined)
+    return runEnv(ports, undefined, { ...flags, profiles: true }, output);
   return guarded(PROFILES_SCHEMA, flags.json ?? false, output, () => {
+    if ((action === 'show') !== (name !== undefined)) {
+      throw new ArgumentError({
+        code: 'FORGE_BAD_VALUE',
+        message: action === 'show' ? 'profiles show needs a name' : `profiles ${action} takes no name`,
+        fix:
+          action === 'show'
+            ? 'For example: gpuforge profiles show nlp.'
+            : `One profile: gpuforge profiles show ${name}.`,
+        where: 'forge.profiles',
+      });
+    }
     const { config, loaded } = prepare(ports, flags);
     const profiles = allProfiles(loaded.tables, config.profiles);
-    const shown = action === 'show' ? [findProfile(profiles, name ?? '')] : profiles;
+    const shown = action === 'show' ? [findProfile(profiles, name!)] : profiles;
     if (flags.json) {
       output.write(`${JSON.stringify({ schema: PROFILES_SCHEMA, profiles: shown }, null, 2)}\n`);
       return EXIT.done;

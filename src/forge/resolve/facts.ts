@@ -93,7 +93,8 @@ function platformOf(platform: string, arch: string): PlatformTag | undefined {
 }
 
 function inPciOrder(gpus: readonly Gpu[]): readonly Gpu[] {
-  return [...gpus].sort((a, b) => (a.pci?.address ?? a.id).localeCompare(b.pci?.address ?? b.id));
+  // Cards without an address were given, and stand in the order in which they were.
+  return [...gpus].sort((a, b) => (a.pci && b.pci ? a.pci.address.localeCompare(b.pci.address) : 0));
 }
 
 function targetGpu(gpu: Gpu, vendor: ComputeVendor, index: number): TargetGpu {

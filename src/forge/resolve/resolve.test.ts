@@ -287,6 +287,13 @@ describe('the proof', () => {
     expect(ask(two).warnings.join()).toContain("--for 'Intel Arc A770' gives the build for it");
   });
 
+  it('numbers given cards in their order, more than ten too', () => {
+    const old = Array.from({ length: 2 }, () => nvidia('K80', '3.7', 12));
+    const cards = Array.from({ length: 12 }, () => nvidia('RTX 4090', '8.9', 24));
+    const result = ask(machine({ gpus: [...cards, ...old], driver: '580' }));
+    expect(result.status === 'ok' && result.choice.environment.CUDA_VISIBLE_DEVICES).toBe('0,1,2,3,4,5,6,7,8,9,10,11');
+  });
+
   it('says a reason once, and never that the chosen variant lacks what it has', () => {
     const gfx942 = machine({ gpus: [amd('MI300X', 'gfx942', 192)] });
     expect(ask(gfx942, { python: '3.9' }).summary).toMatch(
