@@ -27,6 +27,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'cuDNN is missing or of two versions',
     patterns: [
+      phrase(/\blibcudnn v\d+ with header v\d+ unmatched/i),
       capture(/libcudnn\w*\.so[.\d]*['"]?[:;]? ?[^\n]{0,30}cannot open shared object file/i),
       capture(
         /Could not (?:load|locate) (?:dynamic )?(?:library )?['"]?(?<library>(?:lib)?cudnn\w*(?:\.so[.\d]*|\.dll)|cudnn64_\d+\.dll)/i,
