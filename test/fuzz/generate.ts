@@ -119,7 +119,7 @@ function element(dtype: DType, kind: number, random: () => number): Value {
   }
   const big = dtype === 'i64' || dtype === 'u64';
   const v = wholes[kind]
-    ? wholes[kind](intRange[dtype], random)
+    ? wholes[kind](intRange[dtype as keyof typeof intRange], random)
     : BigInt(Math.floor(random() * 19) - (dtype.startsWith('u') ? 0 : 9));
   return big ? v : Number(v);
 }
