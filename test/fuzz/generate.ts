@@ -25,7 +25,7 @@ interface Choices {
 
 /** Sizes of axes, and the most elements of a value. Large values are cut among threads, blocks and passes, small ones are not. */
 const extents = {
-  small: { sizes: [3, 1, 2, 4, 5, 0, 7, 8, 0, 16, 17, 33, 15, 31, 32, 65], limit: 2000 },
+  small: { sizes: [3, 1, 2, 4, 5, 0, 7, 8, 0, 16, 17, 33, 15, 31, 32, 65, 64], limit: 2000 },
   large: {
     sizes: [
       64, 3, 1000, 129, 1, 4097, 100, 10_000, 5, 1025, 256, 0, 2049, 33, 513, 12_289, 63, 65, 255, 4095, 8193, 15,
@@ -82,7 +82,7 @@ const specialFloats = [
 ];
 
 /** Kinds of values: 0 to 3 small whole numbers, up to 8 ordinary ones, 9 with special ones among them, then those below. */
-const mostKind = 14;
+const mostKind = 15;
 
 /** Floats that are all alike in some way, or of which hardly any is not. */
 const floats: Readonly<Record<number, (dtype: DType, random: () => number) => number>> = {
@@ -90,7 +90,9 @@ const floats: Readonly<Record<number, (dtype: DType, random: () => number) => nu
   10: (_, random) => 1000 + random(),
   11: (_, random) => -1 - random(),
   12: (_, random) => (random() < 0.5 ? -0 : 0),
-  13: (_, random) => (random() < 0.002 ? specialFloats[Math.floor(random() * specialFloats.length)]! : random() - 0.5),
+  13: (_, random) => (random() < 0.01 ? specialFloats[Math.floor(random() * specialFloats.length)]! : random() - 0.5),
+  15: (_, random) =>
+    random() < 0.9 ? random() - 0.5 : random() < 0.5 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY,
   // Of all sizes.
   14: (dtype, random) => (random() < 0.5 ? -1 : 1) * 2 ** ((random() - 0.5) * (dtype === 'f16' ? 28 : 120)),
 };
@@ -119,7 +121,7 @@ function element(dtype: DType, kind: number, random: () => number): Value {
   }
   const big = dtype === 'i64' || dtype === 'u64';
   const v = wholes[kind]
-    ? wholes[kind](intRange[dtype], random)
+    ? wholes[kind](intRange[dtype as keyof typeof intRange], random)
     : BigInt(Math.floor(random() * 19) - (dtype.startsWith('u') ? 0 : 9));
   return big ? v : Number(v);
 }

@@ -1,7 +1,7 @@
 // What the random graphs reach: a kind of input that the generator never makes is a kind of bug that the fuzzer never finds.
 
 import { describe, expect, it } from 'vitest';
-import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
+import { type DType, dtypes, intRange, isFloat } from '../../src/base/dtype.ts';
 import fc from '../support/properties.ts';
 import { comparisonNames } from './elementwise.ts';
 import { programs } from './generate.ts';
@@ -111,6 +111,25 @@ describe('random graphs have', () => {
     const infinite = (x: Bounded): boolean => x.values.includes(Number.POSITIVE_INFINITY);
     expect(share(({ step, inputs }) => step.op === 'softmax' && inputs.some(infinite))).toBeGreaterThan(0);
     expect(share(({ inputs }) => inputs.some((x) => x.shape.length === 8))).toBeGreaterThan(0);
+  });
+
+  it('values of one sign, signed zeros, values large beside their differences, and hardly any that differ', () => {
+    const floats = seen.flatMap(({ inputs }) => inputs.filter((x) => isFloat(x.dtype) && x.values.length >= 8));
+    const all = (test: (v: number) => boolean) => (x: Bounded) => (x.values as number[]).every(test);
+    expect(floats.some(all((v) => v < 0))).toBe(true);
+    expect(
+      floats.some((x) => all((v) => v === 0)(x) && new Set((x.values as number[]).map((v) => 1 / v)).size === 2),
+    ).toBe(true);
+    expect(floats.some((x) => all((v) => v >= 1000 && v < 1001)(x) && new Set(x.values).size > 1)).toBe(true);
+    const numerous = seen.flatMap(({ inputs }) => inputs.filter((x) => x.values.length >= 200));
+    for (const dtype of ['bool', 'i32'] as const)
+      expect(numerous.some((x) => x.dtype === dtype && x.values.every((v) => !v))).toBe(true);
+    for (const dtype of ['u8', 'i32', 'u32', 'i64', 'u64'] as const) {
+      const held = new Set(
+        seen.flatMap(({ inputs }) => inputs.flatMap((x) => (x.dtype === dtype ? x.values : []))).map(BigInt),
+      );
+      expect(intRange[dtype].every((end) => held.has(end))).toBe(true);
+    }
   });
 
   it('scalars that are NaN, infinite, -0 and huge', () => {
