@@ -4,7 +4,16 @@
 // one array; tensors are run in compiled groups. Trying again, and another device, are the runtime's business (`rt.attempt`);
 // smaller chunks are the loop's.
 
-import { aborted, type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray, throwIfAborted } from '../index.ts';
+import {
+  aborted,
+  type DeviceId,
+  ForgeError,
+  type Maybe,
+  type Runtime,
+  Tensor,
+  type TypedArray,
+  throwIfAborted,
+} from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import type { ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import { runChunks } from './chunks.ts';
@@ -264,8 +273,9 @@ class ListRun implements ChunkWork<Item> {
     return device === undefined || this.#host ? null : isFreeWithin(this.#runtime, device, ms, this.clock);
   }
 
-  ends(): boolean {
-    return false;
+  /** No item is to blame for a runtime that is closed. */
+  ends(error: unknown): boolean {
+    return error instanceof ForgeError && error.code === 'RUNTIME_CLOSED';
   }
 
   retried(): void {

@@ -21,9 +21,12 @@ export class RecordReader {
   readonly #source: Records;
   readonly #clock: Clock;
   readonly #check: (record: unknown, index: number) => RecordArray;
+  readonly #copies: boolean;
   #waiting: RecordArray[] = [];
   #count = 0;
   #ended = false;
+  /** The source has said that it ended, or failed: it is not left, as a loop would not leave it. */
+  #over = false;
   #failure: { readonly error: unknown } | null = null;
   /** Whether records are read in the background at the moment. */
   #filling = false;
@@ -33,11 +36,12 @@ export class RecordReader {
   #limit = 0;
   #arrived: (() => void) | null = null;
 
-  /** `check` refuses what is not a record. */
-  constructor(source: Records, clock: Clock, check: (record: unknown, index: number) => RecordArray) {
+  /** `check` refuses what is not a record. `copies`: the source may give the same array again, with other values in it. */
+  constructor(source: Records, clock: Clock, check: (record: unknown, index: number) => RecordArray, copies: boolean) {
     this.#source = source;
     this.#clock = clock;
     this.#check = check;
+    this.#copies = copies;
   }
 
   /** The first record that was read and not yet dropped. */
@@ -77,30 +81,52 @@ export class RecordReader {
     this.#waiting = this.#waiting.slice(count);
   }
 
-  /** Lets the source go, which has five seconds to clean up. A read in progress is not waited for: it may never end. */
+  /**
+   * Lets a source go that has not ended, which has five seconds to clean up. A read in progress is not waited for: it may never end. Who
+   * leaves early has an error to tell, and that of the source is none beside it.
+   */
   async close(): Promise<void> {
     this.#ended = true;
-    const closed = Promise.resolve(this.#source.return?.());
+    if (this.#over) return;
+    const closed = (async () => this.#source.return?.())().catch(() => {});
     if (!this.#filling) await endsWithin(closeMs, closed, (ms, then) => this.#clock.after(ms, then));
-    else closed.catch(() => {});
   }
 
   /** Asks for one record; where that takes time, in the background for all up to the limit. */
   #next(): void {
-    const answer = this.#source.next();
+    const answer = this.#asked();
     if (isThenable<Answer>(answer)) {
       this.#waits = true;
       void this.#fill(answer);
     } else this.#add(answer);
   }
 
+  #asked(): Answer | Promise<Answer> {
+    try {
+      return this.#source.next();
+    } catch (error) {
+      this.#over = true;
+      throw error;
+    }
+  }
+
+  /** An answer that is on its way. */
+  async #told(coming: Answer | Promise<Answer>): Promise<Answer> {
+    try {
+      return await coming;
+    } catch (error) {
+      this.#over = true;
+      throw error;
+    }
+  }
+
   async #fill(first: Promise<Answer>): Promise<void> {
     this.#filling = true;
     try {
-      this.#add(await first);
+      this.#add(await this.#told(first));
       while (!this.#ended && this.#waiting.length < this.#limit) {
         this.#arrived?.();
-        this.#add(await this.#source.next());
+        this.#add(await this.#told(this.#asked()));
       }
     } catch (error) {
       this.#failure = { error };
@@ -111,8 +137,11 @@ export class RecordReader {
   }
 
   #add(next: Answer): void {
-    if (next.done) this.#ended = true;
-    else if (!this.#ended) this.#waiting.push(this.#check(next.value, this.#count++));
+    if (next.done) this.#ended = this.#over = true;
+    else if (!this.#ended) {
+      const record = this.#check(next.value, this.#count++);
+      this.#waiting.push(this.#copies ? (record.slice() as RecordArray) : record);
+    }
   }
 
   /** Waits until something has changed. */

@@ -235,6 +235,60 @@ describe('a dataset', () => {
     }
   });
 
+  it('whose source gives one array again and again has the records as they were given', async () => {
+    const gpu = keep(cpuFacade());
+    const one = new Float32Array(3);
+    const inTurn = function* () {
+      for (let i = 0; i < 9; i++) yield one.fill(i);
+    };
+    const later = async function* () {
+      for (let i = 0; i < 9; i++) yield one.fill(i);
+    };
+    for (const source of [inTurn, later]) {
+      const { results } = await gpu.processDataset(source(), { op: 'sum', chunkSize: 4 });
+      expect(results.map((r) => r[0])).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24]);
+    }
+  });
+
+  it('whose source has ended is not left once more; what leaving it throws hides no error', async () => {
+    const gpu = keep(cpuFacade());
+    let left = 0;
+    const source = (values: readonly unknown[], fails?: Error) => ({
+      [Symbol.asyncIterator]: () => {
+        let i = 0;
+        return {
+          next: async () => {
+            if (fails && i === values.length) throw fails;
+            return i < values.length ? { done: false, value: values[i++] } : { done: true, value: undefined };
+          },
+          return: () => {
+            left++;
+            throw new Error('it was closed before');
+          },
+        };
+      },
+    });
+    const { records } = await gpu.processDataset(source([new Float32Array(2)]) as never);
+    expect([records, left]).toEqual([1, 0]);
+    const gone = new RangeError('the disk is gone');
+    await expect(gpu.processDataset(source([new Float32Array(2)], gone) as never)).rejects.toThrow('the disk is gone');
+    expect(left).toBe(0);
+    await expect(gpu.processDataset(source(['x', 'y']) as never)).rejects.toThrow("record 0 is 'x'");
+    expect(left).toBe(1);
+  });
+
+  it('whose function throws what is no error is told of it', async () => {
+    const gpu = keep(cpuFacade());
+    const told = gpu.processDataset([new Float32Array(2)], {
+      op: () => {
+        throw undefined;
+      },
+    });
+    const error: unknown = await told.catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(Error);
+    expect((error as Error).message).toContain('from record 0 on: undefined was thrown');
+  });
+
   it('may give its results away as they come: none is kept, all are in order, and the source waits for who takes them', async () => {
     const gpu = keep(cpuFacade());
     let [read, taken, ahead] = [0, 0, 0];

@@ -7,6 +7,7 @@ import type { Way } from '../batch/degradation.ts';
 import { type BatchOp, checkOp, nameOf, ops } from '../batch/ops.ts';
 import { type RecordArray, RecordReader, type Records } from '../batch/reader.ts';
 import { ChunkSizer } from '../batch/sizer.ts';
+import { errorOf } from '../batch/thrown.ts';
 import { ArgumentError, ForgeError, OutOfMemory, throwIfAborted, withDeadline } from '../index.ts';
 import { sizeClass } from '../profile/statistics.ts';
 import type { Context, Site } from './context.ts';
@@ -63,7 +64,9 @@ export async function runDataset(ctx: Context, data: DatasetInput, options: Data
     throw refuse(`chunkSize is ${chunkSize}`, "Use a whole number above 0, or 'adaptive'.");
   }
   throwIfAborted(signal, operation);
-  return new Dataset(ctx, op, chunkSize, options).run(recordsOf(data, options));
+  // Only what a source gives may change while it waits: a list is the caller's, who leaves it alone until the call has ended.
+  const copies = !ArrayBuffer.isView(data) && !Array.isArray(data);
+  return new Dataset(ctx, op, chunkSize, options).run(recordsOf(data, options), copies);
 }
 
 class Dataset {
@@ -92,14 +95,15 @@ class Dataset {
     this.#name = `dataset ${nameOf(op)}`;
   }
 
-  async run(records: Records): Promise<DatasetReport> {
+  async run(records: Records, copies: boolean): Promise<DatasetReport> {
     const { clock, timeline } = this.#ctx;
     const start = clock.now();
     const stages = { upload: 0, compute: 0, download: 0 };
     const off = timeline.onSpan((s) => {
       stages[s.kind] += s.ms;
     });
-    const reader = new RecordReader(records, clock, (record, index) => checkRecord(record, index, this.#op));
+    const check = (record: unknown, index: number): RecordArray => checkRecord(record, index, this.#op);
+    const reader = new RecordReader(records, clock, check, copies);
     try {
       await this.#stream(reader);
     } finally {
@@ -284,7 +288,8 @@ function* rowsOf(data: RecordArray, length: number): Generator<RecordArray, void
 const refuse = (message: string, fix: string): ArgumentError =>
   new ArgumentError({ message: `processDataset: ${message}`, where: 'processDataset', fix });
 
-function wrapped(error: unknown, index: number): unknown {
-  if (error instanceof Error) error.message = `processDataset: from record ${index} on: ${error.message}`;
+function wrapped(thrown: unknown, index: number): Error {
+  const error = errorOf(thrown);
+  error.message = `processDataset: from record ${index} on: ${error.message}`;
   return error;
 }

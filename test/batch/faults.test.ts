@@ -133,6 +133,23 @@ it('a processor whose devices are all lost says so, and tells of nothing else', 
   await rt.close();
 });
 
+it('a runtime that is closed, before or while a list runs, is no fault of an item', async () => {
+  const closed = await createRuntime({ devices: ['cpu'] });
+  const x = [closed.tensor(values(8)) as Tensor, closed.tensor(values(8)) as Tensor];
+  await closed.close();
+  const error = { name: 'DisposedError', code: 'RUNTIME_CLOSED' };
+  const arrays = [values(8), values(8), values(8)];
+  await expect(batchElementwise(arrays, 'square', undefined, { runtime: closed })).rejects.toMatchObject(error);
+  await expect(batchXor(arrays, arrays, { runtime: closed })).rejects.toMatchObject(error);
+  await expect(batchElementwise(x, 'square', undefined, { runtime: closed })).rejects.toMatchObject({
+    code: expect.stringMatching(/RUNTIME_CLOSED|DISPOSED/),
+  });
+  const { rt } = await faulty();
+  await using batch = createBatch(arrays, { runtime: rt, maxBatchSize: 1, concurrency: 1 });
+  const running = batch.batchElementwise(arrays, 'square', undefined, { onProgress: () => rt.close() });
+  await expect(running).rejects.toMatchObject(error);
+});
+
 it('products of a pair that fails leave nothing', async () => {
   const { gpu, rt } = await faulty();
   const [a, b] = [0, 1].map((k) => Array.from({ length: 5 }, (_, i) => rt.tensor(values(64, i + k), [8, 8]) as Tensor));
