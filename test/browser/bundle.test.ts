@@ -80,7 +80,7 @@ describe('a bundle for browsers', () => {
     const more = [...cpu].filter((c) => !webgpu.has(c));
     console.log(`gzip: core ${shown(core)}, core and WebGPU ${shown(webgpu)}, the CPU device on top ${shown(more)}`);
     expect(gzip(core)).toBeGreaterThan(10_000);
-    expect(gzip(core)).toBeLessThanOrEqual(137_500);
+    expect(gzip(core)).toBeLessThanOrEqual(138_000);
     expect(gzip(webgpu)).toBeLessThanOrEqual(170_000);
     expect(webgpu.size).toBeLessThanOrEqual(7);
   });
@@ -175,10 +175,10 @@ describe('a page in headless Chromium', () => {
     expect(gzip(list)).toBeLessThanOrEqual(170_000);
   });
 
-  it('computes one op with every device open for at most 256.5 KB', { timeout: within(20_000) }, async () => {
+  it('computes one op with every device open for at most 257.5 KB', { timeout: within(20_000) }, async () => {
     const list = await fetched('');
     console.log(`gzip: all devices opened and measured, one op computed ${shown(list)}`);
-    expect(gzip(list)).toBeLessThanOrEqual(256_500);
+    expect(gzip(list)).toBeLessThanOrEqual(257_500);
     expect(list.length).toBeLessThanOrEqual(12);
   });
 });
