@@ -81,6 +81,16 @@ describe('the third look', () => {
     expect(thirdLook(`loading\n${told}`)).toMatchObject({ code: 'oom', offset: 8 });
   });
 
+  it('finds nothing in a line of few known words, though they are those of one class', () => {
+    for (const line of [
+      '* margin of error',
+      '### Display error',
+      'program.showHelpAfterError();',
+      'assertMemory failed',
+    ])
+      expect(explain(line), line).toEqual([]);
+  });
+
   it('finds nothing in an empty text, in ordinary output, in what a person tells, and in a long log', () => {
     for (const text of [
       '',

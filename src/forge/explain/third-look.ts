@@ -6,12 +6,15 @@
 
 import { STRONG } from './catalogue/families/words.ts';
 import { mostOf } from './decide.ts';
-import { sharesOf } from './evidence/evidence.ts';
+import { sharesOf, wordsKnown } from './evidence/evidence.ts';
 import { NOTICE, PROGRAMMER, RECORD, TOLD } from './lines.ts';
 import type { SecondLook } from './second-look.ts';
 
 /** A share from which on words speak clearly. */
 const CLEAR = 0.5;
+
+/** A line of fewer words that are known says too little by itself. */
+const ENOUGH = 8;
 
 /** A longer text is a log. */
 const MOST = 4096;
@@ -24,7 +27,7 @@ export function thirdLook(text: string): SecondLook | undefined {
   let found: SecondLook | undefined;
   let clearest = CLEAR;
   for (const line of text.split('\n')) {
-    if (faulty(line)) {
+    if (faulty(line) && wordsKnown(line) >= ENOUGH) {
       const own = sharesOf(line).get(code) ?? 0;
       if (own >= clearest) [found, clearest] = [{ code, offset, values: {} }, own];
     }

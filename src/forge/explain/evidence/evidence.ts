@@ -64,6 +64,12 @@ function rowOf(rows: Model['rows'], word: string): Row | undefined {
   return row;
 }
 
+/** How many words of cleaned text the table knows: of one or two, the shares are extreme and tell little. */
+export function wordsKnown(text: string): number {
+  const { rows } = model();
+  return [...wordsOf(text).keys()].filter((word) => rows.has(word)).length;
+}
+
 /** The share of each class in cleaned text. */
 export function sharesOf(text: string): Shares {
   const { classes, start, rows } = model();
