@@ -45,12 +45,12 @@ function figuresOf(place: Place): PlaceFigures {
     shared: sharedOf(place),
     total,
     free,
-    others: whole && total !== null && free !== null ? Math.max(0, total - free - reserved) : null,
+    others: whole ? Math.max(0, total! - free! - reserved) : null,
     source: whole ? 'device' : 'budget',
     allocations,
     releases,
     failures,
-    lost: alive ? undefined : true,
+    lost: !alive,
   };
 }
 
