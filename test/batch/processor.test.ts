@@ -9,7 +9,7 @@ import { CurveStore, measureCurve } from '../../src/batch/curve.ts';
 import { BatchOperationError, BatchProcessor, batchElementwise, createBatch } from '../../src/batch/index.ts';
 import { Pressure, sizeFor } from '../../src/batch/memory-size.ts';
 import type { GPUCompute } from '../../src/compute/index.ts';
-import { createRuntime, type PressureLevel, type Runtime, type Tensor } from '../../src/index.ts';
+import { createRuntime, OutOfMemory, type PressureLevel, type Runtime, type Tensor } from '../../src/index.ts';
 import { Lattice } from '../../src/lattice/index.ts';
 import { cpuFacade, fakeGpu, TestClock, TurnClock, values } from '../support/facade.ts';
 import { within } from '../support/time.ts';
@@ -107,6 +107,35 @@ describe('sizes', () => {
     await p.ready(undefined, () => null);
     expect(clock.now() - before).toBeGreaterThanOrEqual(5000);
     expect(p.limit(16)).toBe(1);
+  });
+
+  it('that run out of memory are halved in few attempts, and the size that fitted is kept for the next call', async () => {
+    const items = numbers(100).map((i) => rt.tensor([i]) as Tensor);
+    await using batch = createBatch(items, { runtime: rt, maxBatchSize: 64, concurrency: 1, autoOptimize: false });
+    const sizes: number[] = [];
+    let running = 0;
+    let refusals = 0;
+    const work = async (t: Tensor): Promise<number> => {
+      try {
+        if (++running > 5) throw new OutOfMemory({ message: 'full', fix: '', where: 'x', requested: 1, available: 0 });
+        await null;
+        return t.size;
+      } finally {
+        running--;
+      }
+    };
+    batch.onBatch((e) => {
+      if (e.kind === 'failed') refusals++;
+      else sizes.push(e.items);
+    });
+    expect(await batch.executeParallel(work)).toEqual(items.map(() => 1));
+    expect(refusals).toBeGreaterThan(0);
+    expect(refusals).toBeLessThanOrEqual(Math.log2(64) + 4);
+    expect(Math.max(...sizes)).toBe(4);
+    refusals = 0;
+    await batch.executeParallel(work);
+    expect(refusals).toBe(0);
+    for (const t of items) t.dispose();
   });
 
   it('that do not fit are halved, and what fitted is kept', async () => {
@@ -345,7 +374,7 @@ describe('executeParallel', () => {
 
   it('errors that may pass are tried again, others are not', async () => {
     await using batch = createBatch([1], { clock: new TestClock(), timeoutMs: Number.POSITIVE_INFINITY });
-    const { OutOfMemory, ForgeError } = await import('../../src/index.ts');
+    const { ForgeError } = await import('../../src/index.ts');
     let tries = 0;
     const passing = (): number => {
       if (++tries < 3) throw new OutOfMemory({ message: 'full', fix: '', where: 'x', requested: 1, available: 0 });
