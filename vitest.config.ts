@@ -21,6 +21,7 @@ const steering = new Set(
     'src/forge/explain/command',
     'src/governor/memory/monitor',
     'src/governor/routing/router',
+    'test/governor/memory',
     ...['bounded', 'host-cost', 'lifetime', 'planning', 'turns'].map((name) => `test/core/${name}`),
     ...['page', 'wire'].map((name) => `test/field/${name}`),
   ].map((path) => `${path}.test.ts`),
