@@ -15,7 +15,7 @@ const shared =
 /** Some of them steer or measure the clock, memory, the collector or other things that a process has only once, or start processes: nobody else may be there. */
 const steering = new Set(
   [
-    'src/base/platform',
+    ...['finalizer', 'platform'].map((name) => `src/base/${name}`),
     ...['buffer', 'host', 'lifetime'].map((name) => `src/devices/cpu/${name}`),
     ...['marks', 'modules', 'spans', 'transfer', 'waits'].map((name) => `src/devices/cuda/${name}`),
     'src/forge/explain/command',

@@ -5,6 +5,7 @@
 // is watched: computed ones one by one, since each holds memory of its own, and lazy ones as a group, which is found when
 // the last of it is gone.
 
+import { Finalizer } from '../base/finalizer.ts';
 import { nextTurn } from '../base/turn.ts';
 import type { Node } from '../graph/node.ts';
 import type { Handle } from '../tensor/host.ts';
@@ -19,7 +20,7 @@ export interface Left {
 interface Watched {
   /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
   tensor: Handle | null;
-  /** Null once the tensor was disposed of: the registry holds this until the collector finds the tensor. */
+  /** Null once the tensor was disposed of: the finalizer holds this until the collector finds the tensor. */
   node: Node | null;
   readonly line: string;
 }
@@ -30,11 +31,11 @@ const mostWaiting = 1024;
 export class Backstop {
   /** Tensors that are watched. */
   count = 0;
-  readonly #registry: FinalizationRegistry<readonly Watched[]>;
+  readonly #finalizer: Finalizer<readonly Watched[]>;
   #waiting: Watched[] = [];
 
   constructor(found: (left: Left) => void) {
-    this.#registry = new FinalizationRegistry((group) => {
+    this.#finalizer = new Finalizer((group) => {
       for (const { node, line } of group) {
         if (node === null) continue;
         this.count--;
@@ -78,13 +79,13 @@ export class Backstop {
         continue;
       }
       this.count++;
-      if (node.storage) this.#registry.register(tensor!, [left]);
+      if (node.storage) this.#finalizer.register(tensor!, [left]);
       else {
         lazy.push(left);
         tensor!.guard = new Member(left, group);
       }
     }
-    if (lazy.length > 0) this.#registry.register(group, lazy);
+    if (lazy.length > 0) this.#finalizer.register(group, lazy);
   };
 }
 

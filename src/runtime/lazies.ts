@@ -3,6 +3,7 @@
 // New ones wait for a turn of the event loop, or, where many are made without one, until the next expression begins: by then most
 // were disposed of or computed, and the steps of an expression have been used. Those that are left become a group.
 
+import { Finalizer } from '../base/finalizer.ts';
 import { nextTurn } from '../base/turn.ts';
 import { Group } from '../graph/group.ts';
 import type { Node } from '../graph/node.ts';
@@ -22,7 +23,7 @@ const manySteps = 1 << 16;
 export class Lazies {
   /** Tensors in groups. */
   count = 0;
-  readonly #registry: FinalizationRegistry<Group>;
+  readonly #finalizer: Finalizer<Group>;
   /** For tensors that hold memory of their own by now, or share a node with another one. */
   readonly #watch: (tensor: Handle, node: Node) => void;
   /** Settles these and those. */
@@ -42,7 +43,7 @@ export class Lazies {
     this.#watch = watch;
     this.#settleAll = settleAll;
     this.#grown = grown;
-    this.#registry = new FinalizationRegistry((group) => {
+    this.#finalizer = new Finalizer((group) => {
       this.count -= group.tensors;
       release(group);
     });
@@ -95,7 +96,7 @@ export class Lazies {
     if (length === 0) return;
     token.group = new Group(members);
     this.count += length;
-    this.#registry.register(token, token.group);
+    this.#finalizer.register(token, token.group);
     // The group has added the steps below its tensors.
     this.#steps += members.length;
     if (this.#steps < manySteps) return;

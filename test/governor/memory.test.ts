@@ -159,6 +159,19 @@ describe('when nothing helps', () => {
     expect((await lazy.data())[5]).toBe(2);
   });
 
+  it('frees them also where many runtimes of the process have forgotten some', async () => {
+    const small = () => createRuntime({ devices: ['cpu'], cpu: { threads: 1 }, routing: { mode: 'off' } });
+    const others = await Promise.all(Array.from({ length: 40 }, small));
+    await using rt = await createRuntime(options({ budget: 10 * MiB, hostBytes: 0 }));
+    (() => {
+      rt.tensor(filled(1, 8 * MiB));
+      for (const other of others) other.ones([5000]).add(other.tensor(filled(1, 20_000)));
+    })();
+    const lazy = rt.ones([MiB]).add(1);
+    expect((await lazy.data())[5]).toBe(2);
+    for (const other of others) await other.close();
+  });
+
   it('leaves everything as it was after a failed computation', async () => {
     await using rt = await createRuntime(options({ budget: 10 * MiB, hostBytes: 0 }));
     const x = rt.tensor(filled(2, 6 * MiB));

@@ -5,6 +5,7 @@
 // WebAssembly memory that is set aside for them. Where that is full, because the collector is behind, buffers lie in arrays of the
 // JavaScript heap instead, which WebAssembly code reaches only by copies.
 
+import { Finalizer } from '../../base/finalizer.ts';
 import type { DeviceBuffer } from '../device.ts';
 import type { Block } from './heap.ts';
 import { type CpuMemory, slabBytes } from './memory.ts';
@@ -79,7 +80,7 @@ class Slabs {
   readonly #settled: () => boolean;
   /** Addresses of those in which nothing lies any more. */
   readonly #idle: number[] = [];
-  readonly #registry = new FinalizationRegistry<number>((address) => this.#idle.push(address));
+  readonly #finalizer = new Finalizer<number>((address) => this.#idle.push(address));
 
   constructor(memory: CpuMemory, settled: () => boolean) {
     this.#memory = memory;
@@ -89,7 +90,7 @@ class Slabs {
   /** The address of a slab that is free; null if none is. */
   take(slab: Slab): number | null {
     const address = (this.#settled() ? this.#idle.pop() : undefined) ?? this.#memory.takeSlab();
-    if (address !== null) this.#registry.register(slab, address);
+    if (address !== null) this.#finalizer.register(slab, address);
     return address;
   }
 }

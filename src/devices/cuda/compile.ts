@@ -1,6 +1,7 @@
 // PTX text to functions on the device: through the cubin cache, else through the driver's assembler, whose complaints
 // become errors that show the line they are about.
 
+import { Finalizer } from '../../base/finalizer.ts';
 import { KernelError } from '../../errors.ts';
 import type { CubinStore } from './cache.ts';
 import type { Driver } from './driver.ts';
@@ -28,7 +29,7 @@ export class Compiler {
   readonly #modules = new Map<number, number>();
   /** Modules of which no step can be reached any more. */
   #unused: number[] = [];
-  readonly #lent = new FinalizationRegistry<number>((handle) => this.#unused.push(handle));
+  readonly #lent = new Finalizer<number>((handle) => this.#unused.push(handle));
   /** Modules that had to be assembled, and those that came from the cache. */
   assembled = 0;
   cached = 0;

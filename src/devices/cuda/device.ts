@@ -3,6 +3,7 @@
 // Kernels run on one compute stream, in the order of the calls; copies keep to the order of what uses their bytes (`copies.ts`), and
 // so does memory (`blocks.ts`).
 
+import { Finalizer } from '../../base/finalizer.ts';
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
@@ -76,7 +77,7 @@ export class CudaDevice implements Device {
   readonly #compiler: Compiler;
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
-  readonly #idleMarks: FinalizationRegistry<number>;
+  readonly #idleMarks: Finalizer<number>;
   readonly #waits = new Waits();
   readonly telemetry?: () => Telemetry;
   readonly #onLost: (error: DeviceLost) => void;
@@ -108,7 +109,7 @@ export class CudaDevice implements Device {
     this.#blocks = new Blocks(driver, openArena(driver, info), order);
     this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
     this.#libraries = services.libraries;
-    this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
+    this.#idleMarks = new Finalizer((event) => this.#timers.recycle(event));
     if (services.telemetry) this.telemetry = services.telemetry;
     let tell: (loss: DeviceLoss) => void = () => {};
     this.lost = new Promise((resolve) => {

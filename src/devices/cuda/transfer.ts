@@ -4,6 +4,7 @@
 // Uploads from pinned arrays are fetched where they lie. Results of large reads are views of pinned memory that comes from
 // a pool and goes back when the view is returned or collected, so that no second copy and no page faults are paid for.
 
+import { Finalizer } from '../../base/finalizer.ts';
 import { OutOfMemory } from '../../errors.ts';
 import type { Driver } from './driver.ts';
 import type { EventPool } from './events.ts';
@@ -105,7 +106,7 @@ export class PinnedPool {
   readonly #limit: number;
   readonly #protect: (buffer: ArrayBuffer) => void;
   readonly #lent = new WeakMap<ArrayBufferLike, Stretch>();
-  readonly #collected: FinalizationRegistry<Stretch>;
+  readonly #collected: Finalizer<Stretch>;
   #lastUse = Number.NEGATIVE_INFINITY;
   /** Never given back: small reads find room beside it, whatever becomes of the rest. */
   #first: Stretch | null = null;
@@ -122,7 +123,7 @@ export class PinnedPool {
       },
     };
     this.#pool = new SegmentArena(source, () => {}, spareBytes);
-    this.#collected = new FinalizationRegistry((block) => this.#pool.release(block));
+    this.#collected = new Finalizer((block) => this.#pool.release(block));
   }
 
   /** Whether results of this size should stay in pinned memory rather than be copied out. */

@@ -11,6 +11,7 @@
 // When the process ends, is poisoned or does not answer in time, it is killed, `lost` resolves, whatever was waited for
 // rejects with DeviceLost, and `reopen` starts a new one.
 
+import { Finalizer } from '../../../base/finalizer.ts';
 import type {
   Capabilities,
   Device,
@@ -100,7 +101,7 @@ export class Isolated implements IsolatedDevice {
   readonly #recordings = new Ids();
   readonly #marks = new Ids();
   readonly #prepared = new WeakMap<Kernel | Routine, RemoteProgram>();
-  readonly #forgotten: FinalizationRegistry<{ readonly op: number; readonly ids: Ids; readonly id: number }>;
+  readonly #forgotten: Finalizer<{ readonly op: number; readonly ids: Ids; readonly id: number }>;
   #closed = false;
 
   constructor(hello: Hello, line: Connection, again: () => Promise<IsolatedDevice>) {
@@ -112,7 +113,7 @@ export class Isolated implements IsolatedDevice {
     const { immortal, ...caps } = hello.caps;
     // The other process answers while this one waits, whatever its device can do.
     this.caps = { ...caps, syncRead: true };
-    this.#forgotten = new FinalizationRegistry(({ op, ids, id }) => {
+    this.#forgotten = new Finalizer(({ op, ids, id }) => {
       if (this.#closed || line.isLost) return;
       line.out.word(op, id);
       ids.free(id);
