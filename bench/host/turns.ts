@@ -85,7 +85,8 @@ export async function takeTurns({ file, extra = [], numpy, titles, values }: Tur
       for (const [i, side] of sides.entries()) {
         if (!first[i]!.digest) continue;
         const { times } = (await side.ask('measure', work, Number(values.seconds))) as Answer;
-        samples[i]!.push(...(times ?? []));
+        // One by one: of short work there may be more than a call takes arguments.
+        for (const ms of times ?? []) samples[i]!.push(ms);
       }
     await Promise.all(sides.map((s) => s.ask('drop', work)));
     const sums = samples.map((s) => (s.length > 0 ? summary(s) : null));

@@ -112,7 +112,6 @@ interface Lines {
   readonly step: number;
 }
 
-/** Lines that WebAssembly takes at once. */
 const side = 4;
 
 function walksOf(r: Matmul): readonly Walk[] {
@@ -132,6 +131,58 @@ function walksOf(r: Matmul): readonly Walk[] {
 
 type Sums<A = never> = (walk: Walk, p: A, atP: number, q: A, atQ: number, to: A, atTo: number) => void;
 
+const sumsOfFloats: Sums<Float32Array | Float64Array> = (walk, p, atP, q, atQ, to, atTo) => {
+  const { first, second, depth } = walk;
+  const [alongFirst, alongSecond] = walk.apart;
+  const { count, apart, step } = second;
+  const onwards = first.step;
+  for (let i = 0; i < first.count; i++) {
+    const line = atP + first.at + i * first.apart;
+    let into = atTo + walk.at + i * alongFirst;
+    let j = 0;
+    for (; j + side <= count; j += side) {
+      let s = 0;
+      let t = 0;
+      let u = 0;
+      let v = 0;
+      let at = line;
+      let a = atQ + second.at + j * apart;
+      let b = a + apart;
+      let c = b + apart;
+      let d = c + apart;
+      for (let x = 0; x < depth; x++) {
+        const value = p[at]!;
+        s += value * q[a]!;
+        t += value * q[b]!;
+        u += value * q[c]!;
+        v += value * q[d]!;
+        at += onwards;
+        a += step;
+        b += step;
+        c += step;
+        d += step;
+      }
+      to[into] = s;
+      to[into + alongSecond] = t;
+      to[into + 2 * alongSecond] = u;
+      to[into + 3 * alongSecond] = v;
+      into += side * alongSecond;
+    }
+    for (; j < count; j++) {
+      let sum = 0;
+      let at = line;
+      let a = atQ + second.at + j * apart;
+      for (let x = 0; x < depth; x++) {
+        sum += p[at]! * q[a]!;
+        at += onwards;
+        a += step;
+      }
+      to[into] = sum;
+      into += alongSecond;
+    }
+  }
+};
+
 /** Sums one by one. `add` adds a product to a sum. */
 const oneByOne =
   <A extends { [i: number]: V }, V>(zero: V, add: (sum: V, a: V, b: V) => V): Sums<A> =>
@@ -147,15 +198,14 @@ const oneByOne =
       }
   };
 
-const sumsOfFloats = oneByOne<Float32Array | Float64Array, number>(0, (sum, a, b) => sum + a * b);
 const sumsOfWords = oneByOne<Int32Array | Uint32Array, number>(0, (sum, a, b) => (sum + Math.imul(a, b)) | 0);
 const sumsOfLongs = oneByOne<BigInt64Array | BigUint64Array, bigint>(0n, (sum, a, b) =>
   BigInt.asUintN(64, sum + a * b),
 );
 
 const sumsOf: Readonly<Partial<Record<DType, Sums>>> = {
-  f32: sumsOfFloats,
-  f64: sumsOfFloats,
+  f32: sumsOfFloats as Sums,
+  f64: sumsOfFloats as Sums,
   i32: sumsOfWords as Sums,
   u32: sumsOfWords as Sums,
   i64: sumsOfLongs as Sums,
