@@ -1,7 +1,9 @@
 // Random numbers of a field: one seed, one key for each use (stream), and the number of the cycle.
 //
 // The device draws with `rt.random`, from the keys made here. The host draws the few numbers it needs itself, by the same
-// generator (Threefry-2x32 with 20 rounds), so that they are the same wherever the field lives.
+// generator, so that they are the same wherever the field lives.
+
+import { threefry } from '../base/threefry.ts';
 
 /** What numbers are drawn for. */
 export const streams = {
@@ -14,27 +16,6 @@ export const streams = {
   novelty: 6,
 } as const;
 export type StreamName = keyof typeof streams;
-
-const rotations = [
-  [13, 15, 26, 6],
-  [17, 29, 16, 24],
-] as const;
-
-/** Two random words for a key of two words and a counter of two. */
-export function threefry(key0: number, key1: number, low: number, high: number): [number, number] {
-  const keys = [key0 | 0, key1 | 0, key0 ^ key1 ^ 0x1bd11bda];
-  let x = (low + keys[0]!) | 0;
-  let y = (high + keys[1]!) | 0;
-  for (let block = 0; block < 5; block++) {
-    for (const r of rotations[block % 2]!) {
-      x = (x + y) | 0;
-      y = ((y << r) | (y >>> (32 - r))) ^ x;
-    }
-    x = (x + keys[(block + 1) % 3]!) | 0;
-    y = (y + keys[(block + 2) % 3]! + block + 1) | 0;
-  }
-  return [x >>> 0, y >>> 0];
-}
 
 /** The key of a stream. */
 export function streamKey(seed: number, stream: StreamName): [number, number] {

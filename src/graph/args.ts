@@ -14,6 +14,8 @@ const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all
 const packings = ['positions', 'values', 'count'] as const;
 const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
 const precisions = ['exact', 'tf32', 'bf16'] as const;
+/** What a node of random numbers draws; see `draws.ts`. */
+export const draws = ['first', 'second', 'unit', 'unit f64', 'normal', 'normal f64', 'below'] as const;
 
 export type Combine = (typeof combines)[number];
 export type Precision = (typeof precisions)[number];
@@ -43,6 +45,11 @@ const [upwards, downwards] = [internInts([0]), internInts([1])];
 export const args = {
   alu: (op: AluOp): Ints => aluRows[op].arg,
   aluOf: (n: { arg: Ints }): AluOp => aluNames[n.arg.values[0]!]!,
+  draw: (draw: (typeof draws)[number], range: number): Ints => internInts([draws.indexOf(draw), range]),
+  drawOf: (n: { arg: Ints }): { draw: (typeof draws)[number]; range: number } => ({
+    draw: draws[n.arg.values[0]!]!,
+    range: n.arg.values[1]!,
+  }),
   axis: (axis: number): Ints => internInts([axis]),
   axisOf: (n: { arg: Ints }): number => n.arg.values[0]!,
   list: (values: readonly number[]): Ints => internInts(values),

@@ -13,6 +13,7 @@ const nodeOps = [
   'leaf',
   'const',
   'iota',
+  'draw',
   'alu',
   'aluNumber',
   'cast',

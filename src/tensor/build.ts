@@ -1,23 +1,12 @@
 // Building blocks of the op methods: constants, casts, broadcasting, promotion of operands.
 
 import { type DType, dtypeInfo, intRange, isFloat, positionType, promote } from '../base/dtype.ts';
-import { broadcast, type Shape, sameShape, show } from '../base/shape.ts';
+import { broadcast, type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
-import { aluRows, args, fixedArg } from '../graph/args.ts';
+import { args } from '../graph/args.ts';
 import { noInts } from '../graph/intern.ts';
-import { aluNode, makeNode, Node, noNodes } from '../graph/node.ts';
-import type { AluOp } from '../kernel/ops.ts';
-
-export type ScalarInput = number | bigint | boolean;
-
-/** Whether a scalar counts as true: everything but zero does, NaN too. */
-const isTrue = (value: ScalarInput): boolean => Boolean(value) || Number.isNaN(value);
-
-/** A value of rank 0. Most constants are launch arguments; a `fixed` one is part of the program. */
-export function constant(dtype: DType, value: ScalarInput, fixed = false): Node {
-  const plain = dtype === 'bool' ? Number(isTrue(value)) : typeof value === 'boolean' ? Number(value) : value;
-  return new Node('const', dtype, noInts, noNodes, fixed ? fixedArg : noInts, plain);
-}
+import { alu, cast, constant, expand, reshape, type ScalarInput } from '../graph/make.ts';
+import { makeNode, Node } from '../graph/node.ts';
 
 /** A constant from a user's scalar: integers take what they can hold, without its fraction, and nothing else. */
 export function constantFrom(dtype: DType, value: ScalarInput, where: string): Node {
@@ -28,19 +17,7 @@ export function constantFrom(dtype: DType, value: ScalarInput, where: string): N
   return constant(dtype, whole);
 }
 
-export { positionType };
-
-export function cast(node: Node, dtype: DType): Node {
-  return node.dtype === dtype ? node : new Node('cast', dtype, node.shape, [node], noInts);
-}
-
-export function expand(node: Node, shape: Shape): Node {
-  return sameShape(node.shape.quick, shape) ? node : makeNode('expand', node.dtype, shape, [node]);
-}
-
-export function reshape(node: Node, shape: Shape): Node {
-  return sameShape(node.shape.quick, shape) ? node : makeNode('reshape', node.dtype, shape, [node]);
-}
+export { alu, cast, constant, expand, positionType, reshape, type ScalarInput };
 
 export function permute(node: Node, order: readonly number[]): Node {
   const sizes = node.shape.quick;
@@ -53,9 +30,6 @@ export function permute(node: Node, order: readonly number[]): Node {
   }
   return same ? node : makeNode('permute', node.dtype, moved, [node], args.list(order));
 }
-
-/** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
-export const alu = (op: AluOp, ...sources: readonly Node[]): Node => aluNode(aluRows[op], sources);
 
 /** The dtype a scalar brings to an operation with a tensor of `with`. */
 export function weakType(value: ScalarInput, other: DType, where: string): DType {

@@ -1,4 +1,4 @@
-// Counter-based random numbers: Threefry-2x32 with 20 rounds (Salmon et al., SC 2011).
+// Counter-based random numbers: Threefry-2x32 with 16 rounds (`base/threefry.ts`).
 //
 // Element i of a tensor is a function of (seed, stream, i) alone, in 32-bit integer arithmetic and float operations that every device
 // rounds alike, so the numbers are the same on every device, for any split of the work, and may be fused into whatever reads them.
@@ -9,11 +9,12 @@ import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
 import { checkMethods } from '../base/signatures.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
 import { args, drawnArg } from '../graph/args.ts';
+import { within } from '../graph/distributions.ts';
+import { type Draw, drawn } from '../graph/draws.ts';
 import { noInts } from '../graph/intern.ts';
 import { makeNode, Node } from '../graph/node.ts';
-import { alu, cast, constant, expand, reshape } from './build.ts';
+import { alu, cast, constant, reshape } from './build.ts';
 import { nodeOf } from './core.ts';
-import { below, counterOf, gauss, gaussPair, pairsOf, threefry, unit, within } from './distributions.ts';
 import type { TensorHost } from './host.ts';
 import { tensorKinds } from './signatures.ts';
 import { Tensor } from './tensor.ts';
@@ -50,10 +51,7 @@ export class Random {
     const dtype: DType = options.dtype ?? 'f32';
     checkFinite(low, 'low', 'uniform');
     checkFinite(high, 'high', 'uniform');
-    const u =
-      floatType(dtype, 'uniform') === 'f64'
-        ? unit(this.#bits(shape, options, 'uniform'), 'f64')
-        : this.#units(shape, options, 'uniform');
+    const u = this.#float(['unit', 'unit f64'], dtype, shape, options, 'uniform');
     return this.#tensor(within(u, low, high, dtype), shape, dtype);
   }
 
@@ -69,10 +67,7 @@ export class Random {
     const dtype: DType = options.dtype ?? 'f32';
     checkFinite(mean, 'mean', 'normal');
     checkFinite(std, 'std', 'normal');
-    const z =
-      floatType(dtype, 'normal') === 'f64'
-        ? gauss(this.#bits(shape, options, 'normal'))
-        : this.#paired(shape, options, 'normal', gaussPair);
+    const z = this.#float(['normal', 'normal f64'], dtype, shape, options, 'normal');
     const scaled =
       mean === 0 && std === 1 ? z : alu('add', alu('mul', z, constant(z.dtype, std)), constant(z.dtype, mean));
     return this.#tensor(scaled, shape, dtype);
@@ -105,7 +100,7 @@ export class Random {
         where: 'integers',
       });
     }
-    const value = below(this.#bits(shape, options, 'integers'), high - low, dtype);
+    const value = this.#draw('below', dtype, shape, options, 'integers', high - low);
     return this.#tensor(alu('add', value, constant(dtype, low)), shape, dtype);
   }
 
@@ -123,7 +118,7 @@ export class Random {
         where: 'bernoulli',
       });
     }
-    const u = this.#units(shape, options, 'bernoulli');
+    const u = this.#draw('unit', 'f32', shape, options, 'bernoulli');
     return this.#tensor(alu('lt', u, constant('f32', p)), shape, 'bool');
   }
 
@@ -147,45 +142,31 @@ export class Random {
     const [key0, key1] = keyWords(key, this.#host, 'split');
     // Apart from the counters that numbers are drawn with.
     const parity = alu('xor', key1, constant('u32', 0x9e3779b9, true));
-    const [x, y] = threefry(key0, parity, counterOf(1, count));
-    const column = (n: Node): Node => reshape(n, [count, 1]);
-    return new Tensor<'u32'>(this.#host, makeNode('concat', 'u32', [count, 2], [column(x), column(y)], args.axis(1)));
+    const column = (word: Draw): Node => reshape(drawn(word, 'u32', [1, count], [key0, parity]), [count, 1]);
+    const words = [column('first'), column('second')];
+    return new Tensor<'u32'>(this.#host, makeNode('concat', 'u32', [count, 2], words, args.axis(1)));
   }
 
-  /** Two random words per element. */
-  #bits(shape: Shape, options: RandomOptions, where: string): [Node, Node] {
-    const { rows, size, keys } = this.#draw(shape, options, where);
-    const [key0, key1] = keys.map((w) => (rows > 1 ? expand(w, [rows, size]) : w));
-    return threefry(key0!, key1!, counterOf(rows, size));
-  }
-
-  /** Numbers of f32 in [0, 1), each from a word of its own. */
-  #units(shape: Shape, options: RandomOptions, where: string): Node {
-    const word = this.#paired(shape, options, where, (words) => words);
-    return unit([word, word], 'f32');
-  }
-
-  /** Two elements from each draw: what `make` makes of its two words. */
-  #paired(
+  /** A float of a distribution, in f64 for that alone. */
+  #float(
+    [short, long]: readonly [Draw, Draw],
+    dtype: DType,
     shape: Shape,
     options: RandomOptions,
     where: string,
-    make: (words: readonly [Node, Node]) => readonly [Node, Node],
   ): Node {
-    const { rows, size, keys } = this.#draw(shape, options, where);
-    const { counter, ofRow, elements } = pairsOf(rows, size);
-    const [key0, key1] = keys.map(ofRow);
-    return elements(...make(threefry(key0!, key1!, counter)));
+    const wide = floatType(dtype, where);
+    return this.#draw(wide === 'f64' ? long : short, wide, shape, options, where);
   }
 
-  /** Rows with keys of their own, elements of each, and the keys' words. */
-  #draw(shape: Shape, options: RandomOptions, where: string) {
+  /** The elements of a tensor in one row, or in a row for each key. */
+  #draw(draw: Draw, dtype: DType, shape: Shape, options: RandomOptions, where: string, range = 0): Node {
     this.#host.checkOpen(where);
     checkShape(shape, where);
     if (options.seed !== undefined) checkSeed(options.seed, where);
     const rows = rowsOf(options.key, shape, where);
     const size = rows > 1 ? sizeOf(shape) / rows : sizeOf(shape);
-    return { rows, size, keys: this.#words(options, rows, where) };
+    return drawn(draw, dtype, [rows, size], this.#words(options, rows, where), range);
   }
 
   #words({ seed, key }: RandomOptions, rows: number, where: string): readonly [Node, Node] {

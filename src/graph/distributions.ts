@@ -1,11 +1,12 @@
-// Random words and what is made of them, as nodes: Threefry-2x32 with 20 rounds, and numbers of a distribution from its two words.
+// Random words and what is made of them, as nodes: Threefry-2x32 (`base/threefry.ts`), and numbers of a distribution from its two words.
 
 import type { DType } from '../base/dtype.ts';
 import { nextBelow, nextFrom } from '../base/neighbours.ts';
-import { args } from '../graph/args.ts';
-import { makeNode, type Node } from '../graph/node.ts';
+import { drawRounds } from '../base/threefry.ts';
 import { roundTo } from '../kernel/semantics.ts';
-import { alu, cast, constant, expand, reshape } from './build.ts';
+import { args } from './args.ts';
+import { alu, cast, constant, expand, reshape } from './make.ts';
+import { makeNode, type Node } from './node.ts';
 
 const rotations = [
   [13, 15, 26, 6],
@@ -30,7 +31,7 @@ export function threefry(key0: Node, key1: Node, [low, high]: readonly [Node, No
   const keys = [key0, key1, parity];
   let x = alu('add', low, key0);
   let y = high ? alu('add', high, key1) : key1;
-  for (let block = 0; block < 5; block++) {
+  for (let block = 0; block < drawRounds / 4; block++) {
     for (const r of rotations[block % 2]!) {
       x = alu('add', x, y);
       y = alu('or', alu('shl', y, constant('u32', r, true)), alu('shr', y, constant('u32', 32 - r, true)));
@@ -74,18 +75,18 @@ export function within(u: Node, low: number, high: number, dtype: DType): Node {
   return first <= last ? alu('max', alu('min', scaled, value(last)), value(first)) : scaled;
 }
 
-/** Whole numbers in [0, range) as `dtype`, all equally likely up to one part in 2^32. */
-export function below([x, y]: readonly [Node, Node], range: number, dtype: DType): Node {
+/** Whole numbers in [0, range) as u32 or u64, all equally likely up to one part in 2^32. */
+export function below([x, y]: readonly [Node, Node], range: number): Node {
   if (range > 2 ** 32) {
     const word = alu('or', alu('shl', cast(x, 'u64'), constant('u64', 32, true)), cast(y, 'u64'));
-    return cast(alu('imod', word, constant('u64', range, true)), dtype);
+    return alu('imod', word, constant('u64', range, true));
   }
-  if (range === 2 ** 32) return cast(x, dtype);
+  if (range === 2 ** 32) return x;
   // The upper word of (x·2^32 + y) · range, in 32 bits: a remainder of x alone would favour small values.
   const low = alu('mul', x, constant('u32', range, true));
   const sum = alu('add', low, upperProduct(y, range));
   const carry = cast(alu('lt', sum, low), 'u32');
-  return cast(alu('add', upperProduct(x, range), carry), dtype);
+  return alu('add', upperProduct(x, range), carry);
 }
 
 /** The upper 32 bits of x · n, from products of 16 bits. */
