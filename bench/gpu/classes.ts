@@ -9,7 +9,8 @@
 import { writeFileSync } from 'node:fs';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { adam } from './classes/adam.ts';
-import { type Input, programs } from './classes/programs.ts';
+import type { Input } from './classes/program.ts';
+import { programs } from './classes/programs.ts';
 import { Bench } from './everyday/measure.ts';
 
 const option = (name: string): string | undefined => {

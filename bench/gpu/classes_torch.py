@@ -213,6 +213,87 @@ row("rotary 8x32x1024x128 bf16", [of("bf16", 8, 32, 1024, 128), of("bf16", 1024,
 row("add + layer norm 8192 x 1024 bf16", [of("bf16", 8192, 1024)] * 2, 20, lambda a, b: half_layer_norm(a + b), fused=lambda a, b: F.layer_norm(a + b, (1024,)))
 
 
+def scores(q, k):
+    return q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+
+
+def seen(n):
+    return torch.ones(n, n, dtype=torch.bool, device=d).tril()
+
+
+def sdpa(**how):
+    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **how)
+
+
+def convolved(**how):
+    return lambda x, w: (F.conv1d if x.dim() == 3 else F.conv2d)(x, w, **how)
+
+
+HALF = 3e-2
+row("convolution 3x3 of 32x64x56x56, 64 out bf16", [of("bf16", 32, 64, 56, 56), of("bf16", 64, 64, 3, 3)], 10, convolved(padding=1), False, tolerance=HALF)
+row("convolution 3x3 of 32x256x14x14, 256 out bf16", [of("bf16", 32, 256, 14, 14), of("bf16", 256, 256, 3, 3)], 10, convolved(padding=1), False, tolerance=HALF)
+row("convolution 1x1 of 32x256x56x56, 64 out bf16", [of("bf16", 32, 256, 56, 56), of("bf16", 64, 256, 1, 1)], 10, convolved(), False, tolerance=HALF)
+row("convolution 7x7 by 2 of 32x3x224x224, 64 out f16", [of("f16", 32, 3, 224, 224), of("f16", 64, 3, 7, 7)], 10, convolved(padding=3, stride=2), False, tolerance=5e-3)
+row("convolution of 5, 64x128x4096, 128 out bf16", [of("bf16", 64, 128, 4096), of("bf16", 128, 128, 5)], 10, convolved(padding=2), False, tolerance=HALF)
+row("attention 8x32x512x128 bf16", [of("bf16", 8, 32, 512, 128)] * 3, 10, sdpa(), False, tolerance=HALF)
+row("causal attention 4x16x2048x128 f16", [of("f16", 4, 16, 2048, 128)] * 3, 5, sdpa(is_causal=True), False, tolerance=5e-3)
+row("attention with a bias 16x12x512x64 bf16", [of("bf16", 16, 12, 512, 64)] * 3 + [of("bf16", 12, 512, 512)], 10, lambda q, k, v, b: F.scaled_dot_product_attention(q, k, v, attn_mask=b), False, tolerance=HALF)
+row("attention of one query 64x32x1x128 to 4096 bf16", [of("bf16", 64, 32, 1, 128)] + [of("bf16", 64, 32, 4096, 128)] * 2, 3, sdpa(), False, tolerance=HALF)
+row("relu(x·w + b) 8192 x 1024 x 1024 f16", [of("f16", 8192, 1024), of("f16", 1024, 1024), of("f16", 1024)], 20, lambda x, w, b: F.relu(torch.addmm(b, x, w)), tolerance=5e-3)
+row("x·wᵀ 8192 x 4096 x 1024 bf16", [of("bf16", 8192, 4096), of("bf16", 1024, 4096)], 10, lambda x, w: F.linear(x, w), False, tolerance=HALF)
+row("128 products 1024x64x1024 bf16", [of("bf16", 128, 1024, 64), of("bf16", 128, 64, 1024)], 10, torch.matmul, False, tolerance=HALF)
+row("x + mlp(x) 4096 x 1024 x 4096 bf16", [of("bf16", 4096, 1024), of("bf16", 1024, 4096), of("bf16", 4096, 1024)], 5, lambda x, a, b: x + F.relu(x @ a) @ b, tolerance=HALF)
+row("masked softmax 64x1024x1024 bf16", [of("bf16", 64, 1024, 1024)], 10, lambda x: x.masked_fill(~seen(1024), -math.inf).softmax(-1))
+row("cross entropy 4096 x 32000 bf16", [of("bf16", 4096, 32000), below(32000, "i32", 4096, 1)], 5, lambda x, t: F.cross_entropy(x.float(), t[:, 0].long()), fused=lambda x, t: F.cross_entropy(x, t[:, 0].long()))
+row("rows of a table 50257 x 1024, 16384 of them, bf16", [of("bf16", 50257, 1024), below(50257, "i32", 16384)], 10, lambda x, i: F.embedding(i, x))
+row("topk 50 of each row of 512 x 32000 bf16", [of("bf16", 512, 32000)], 10, lambda x: x.topk(50).values, False)
+row("cumsum of rows 8192 x 4096 bf16", [of("bf16", 8192, 4096)], 10, lambda x: x.cumsum(1), False, tolerance=0.1)
+row("max pool 3x3 by 2 of 32x64x112x112 bf16", [of("bf16", 32, 64, 112, 112)], 10, lambda x: F.max_pool2d(x, 3, 2, 1))
+row("group norm 32x256x32x32 bf16, 32 groups", [of("bf16", 32, 256, 32, 32)], 20, lambda x: F.group_norm(x, 32))
+row("bytes times scales, then x·w 64 x 4096 x 4096 bf16", [of("bf16", 64, 4096), below(256, "u8", 4096, 4096), f32(4096)], 10, lambda x, w, s: x @ ((w.float() - 128) * s).bfloat16(), tolerance=HALF)
+
+
+def neighbours(x):
+    return sum(x.roll(by, axis) for axis in range(x.dim()) for by in (1, -1)) - 2 * x.dim() * x
+
+
+def steepness(x):
+    a, b = x.roll(-1, 0) - x.roll(1, 0), x.roll(-1, 1) - x.roll(1, 1)
+    return (a * a + b * b).sqrt()
+
+
+def logistic(x):
+    y = x.abs()
+    for _ in range(50):
+        y = y * 3.7 * (1 - y)
+    return y
+
+
+row("Laplacian of 8192² f32", [f32(8192, 8192)], 10, neighbours)
+row("Laplacian of 384³ f32", [f32(384, 384, 384)], 10, neighbours)
+row("gradient length of 4096² f64", [of("f64", 4096, 4096)], 10, steepness)
+row("distances by absolute values 1024 x 1024 of 64, f32", [f32(1024, 64)] * 2, 10, lambda a, b: (a[:, None] - b).abs().sum(2), fused=lambda a, b: torch.cdist(a, b, p=1))
+row("shortest paths over one stop 512³ f32", [f32(512, 512)] * 2, 10, lambda a, b: (a[:, :, None] + b).amin(1))
+row("one-hot rows 1M x 64 f32", [below(64, "i32", 1 << 20)], 10, lambda i: (i[:, None] == torch.arange(64, device=d)).float())
+row("weights added to 1,000 places, 16M f32", [below(1000, "i32", 16 << 20), f32(16 << 20)], 5, lambda i, w: torch.zeros(1000, device=d).index_add(0, i, w), tolerance=1e-3)
+row("16M elements of 64M by position f32", [f32(64 << 20), below(64 << 20, "i32", 16 << 20)], 5, lambda x, i: x[i])
+row("to bytes and back 64M f32", [f32(64 << 20)], 5, lambda x: (x * 127).round().clamp(-128, 127) * (1 / 127))
+row("tanh of 16M f64", [of("f64", 16 << 20)], 5, torch.tanh)
+row("product 2048² f64", [of("f64", 2048, 2048)] * 2, 5, torch.matmul, False)
+row("softmax over the middle 64x1000x256 f32", [f32(64, 1000, 256)], 10, lambda x: x.softmax(1))
+row("standard deviation of columns 16384 x 4096 f32", [f32(16384, 4096)], 10, lambda x: x.std(0, correction=0))
+row("logsumexp of columns 4096² f32", [f32(4096, 4096)], 10, lambda x: x.logsumexp(0))
+row("running product of rows 4096² f32", [f32(4096, 4096)], 10, lambda x: x.cumprod(1), False)
+row("argsort of 4M f32", [f32(4 << 20)], 5, lambda x: x.argsort(stable=True), False, tolerance=1)
+row("sort of rows of 65536 x 128 f32", [f32(65536, 128)], 10, lambda x: x.sort(1).values, False)
+row("sums of 64M i32 by 1024", [below(1000, "i32", 65536, 1024)], 10, lambda x: x.sum(1, dtype=torch.int32))
+row("complex product 16M f32", [f32(16 << 20)] * 4, 5, lambda a, b, c, e: (a * c - b * e) + (a * e + b * c))
+row("sin + cos of 64M f32", [f32(64 << 20)], 5, lambda x: (x * 10).sin() + x.cos())
+row("logistic map, 50 steps on 4M f32", [f32(4 << 20)], 10, logistic, tolerance=1)
+row("convolution 3x3 by 2 of 32x128x56x56, 128 out f32", [f32(32, 128, 56, 56), f32(128, 128, 3, 3)], 5, convolved(padding=1, stride=2), False, tolerance=1e-3)
+row("convolution 3x3 of 32x256x14x14, 256 out f32", [f32(32, 256, 14, 14), f32(256, 256, 3, 3)], 5, convolved(padding=1), False, tolerance=1e-3)
+
+
 def adam(*x):
     out = []
     for i in range(50):

@@ -20,8 +20,9 @@ const mostWeight = 128;
 
 const ops: Readonly<Partial<Record<string, AluOp>>> = { sum: 'add', prod: 'mul', max: 'max', min: 'min' };
 
-/** Types that a reduction adds up in themselves. */
+/** Types that a reduction adds up in themselves; those of 16 bits are added up in f32. */
 const plain: ReadonlySet<DType> = new Set(['f32', 'f64', 'i32', 'u32', 'i64', 'u64']);
+const isHalf = (dtype: DType): boolean => dtype === 'f16' || dtype === 'bf16';
 
 /** The last vertex of what takes the place of a reduction, the others added; the reduction itself where it stays one. */
 export function writtenOut(reduction: Described, add: (what: Described) => Vertex): Described {
@@ -29,20 +30,34 @@ export function writtenOut(reduction: Described, add: (what: Described) => Verte
   const [source] = reduction.sources as [Vertex];
   const alu = ops[op];
   const terms = sizeOf(axes.map((a) => source.shape[a]!));
-  const fits = alu !== undefined && plain.has(source.dtype) && terms > 1 && terms <= mostTerms;
+  const half = isHalf(source.dtype);
+  const fits = alu !== undefined && (half || plain.has(source.dtype)) && terms > 1 && terms <= mostTerms;
   if (!fits || reduction.size === 0) return reduction;
   if (!reducesWindows(source, axes) && !(spreadWeight(source) * terms <= mostWeight)) return reduction;
-  const { dtype, shape, size } = reduction;
-  const view = { dtype, slot: -1, value: 0 };
+  const { shape, size } = reduction;
+  const dtype = half ? 'f32' : reduction.dtype;
+  const view = { dtype: source.dtype, slot: -1, value: 0 };
+  const cast = (to: DType, of: Vertex): Described => ({
+    op: 'cast',
+    dtype: to,
+    shape,
+    size,
+    arg: noInts,
+    slot: -1,
+    value: 0,
+    sources: [of],
+  });
   const kept = source.shape.map((d, i) => (axes.includes(i) ? 1 : d));
   const ones = source.shape.map(() => 1);
   const parts = positions(source.shape, axes).map((starts) => {
     const slice = add({ ...view, op: 'slice', shape: kept, size, arg: args.slice(starts, ones), sources: [source] });
-    return add({ ...view, op: 'reshape', shape, size, arg: noInts, sources: [slice] });
+    const part = add({ ...view, op: 'reshape', shape, size, arg: noInts, sources: [slice] });
+    return half ? add(cast(dtype, part)) : part;
   });
   const join = (a: Vertex, b: Vertex): Described => ({
     ...view,
     op: 'alu',
+    dtype,
     shape,
     size,
     arg: args.alu(alu),
@@ -50,12 +65,13 @@ export function writtenOut(reduction: Described, add: (what: Described) => Verte
   });
   // A sum of negative zeros is 0: it begins with that, as the loop does.
   if (op === 'sum' && isFloat(dtype))
-    parts.unshift(add({ ...view, op: 'const', shape: [], size: 1, arg: noInts, sources: [] }));
+    parts.unshift(add({ ...view, op: 'const', dtype, shape: [], size: 1, arg: noInts, sources: [] }));
   const last = parts.pop()!;
-  return join(
+  const whole = join(
     parts.reduce((sum, part) => add(join(sum, part))),
     last,
   );
+  return half ? cast(reduction.dtype, add(whole)) : whole;
 }
 
 /** Where along the reduced axes a term is, for all of them in row-major order; 0 along the others. */

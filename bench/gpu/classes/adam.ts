@@ -1,7 +1,7 @@
 // One step of Adam over fifty parameters, as one compiled function.
 
 import type { CompileArgument, Compiled, Runtime, Tensor } from '../../../src/index.ts';
-import type { ClassProgram } from './programs.ts';
+import type { ClassProgram } from './program.ts';
 
 const count = 50;
 const compiled = new WeakMap<Runtime, (...x: Tensor[]) => Tensor>();

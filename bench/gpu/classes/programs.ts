@@ -2,32 +2,9 @@
 //
 // Each is written here and, under the same name, in classes_torch.py; both make the same inputs (data.ts).
 
-import type { DType, Runtime, Tensor } from '../../../src/index.ts';
-
-/** A tensor of a program: numbers in -1 … 1, or whole numbers below `below`. */
-export interface Input {
-  readonly shape: readonly number[];
-  readonly dtype: DType;
-  readonly below?: number;
-}
-
-export interface ClassProgram {
-  readonly name: string;
-  readonly inputs: readonly Input[];
-  readonly calls: number;
-  readonly run: (rt: Runtime, ...x: Tensor[]) => Tensor;
-}
-
-const f = (...shape: number[]): Input => ({ shape, dtype: 'f32' });
-const of = (dtype: DType, ...shape: number[]): Input => ({ shape, dtype });
-const below = (n: number, dtype: DType, ...shape: number[]): Input => ({ shape, dtype, below: n });
-
-const program = (
-  name: string,
-  inputs: readonly Input[],
-  calls: number,
-  run: (rt: Runtime, ...x: Tensor[]) => Tensor,
-): ClassProgram => ({ name, inputs, calls, run });
+import { grids } from './grids.ts';
+import { halves } from './halves.ts';
+import { below, type ClassProgram, f, of, program } from './program.ts';
 
 const rows: ClassProgram[] = [
   program('softmax 1024 x 50257 f32', [f(1024, 50257)], 5, (_, x) => x.softmax(1)),
@@ -225,4 +202,6 @@ export const programs: readonly ClassProgram[] = [
   ...moves,
   ...transforms,
   ...models,
+  ...halves,
+  ...grids,
 ];

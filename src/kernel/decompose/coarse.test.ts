@@ -46,3 +46,25 @@ describe('functions whose values end in halves', () => {
     expect(ops.map((e) => [e.kind === 'alu' && e.op, e.type])).toEqual([['exp', 'f32']]);
   });
 });
+
+describe('functions that are summed up before they end in halves', () => {
+  const acc = b.acc('f32', 0);
+  const summed = (value: Expr, op: 'sum' | 'max' | 'prod', inHalves: readonly boolean[]): number => {
+    const kernel = { ...kernelOf(acc, 'f32'), accumulators: [{ op, type: 'f32' as const, value }] };
+    const made = decompose(kernel, plain, { coarse: new Set(['exp']), inHalves });
+    const ops = expressions(made.accumulators[0]!.value);
+    return ops.filter((e) => e.kind === 'alu' && e.op === 'exp').length;
+  };
+
+  it('are left to the device where nothing cancels out', () => {
+    expect(summed(exp(x), 'sum', [true])).toBe(1);
+    expect(summed(b.alu('neg', exp(x)), 'max', [true])).toBe(1);
+  });
+
+  it('are exact elsewhere', () => {
+    expect(summed(exp(x), 'sum', [false])).toBe(0);
+    expect(summed(exp(x), 'sum', [])).toBe(0);
+    expect(summed(b.alu('neg', exp(x)), 'sum', [true])).toBe(0);
+    expect(summed(exp(x), 'prod', [true])).toBe(0);
+  });
+});

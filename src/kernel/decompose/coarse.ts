@@ -6,6 +6,7 @@
 
 import { atLeast } from '../at-least.ts';
 import type { Alu, Expr } from '../expr.ts';
+import type { Kernel } from '../kernel.ts';
 import type { AluOp } from '../ops.ts';
 import { operands } from '../walk.ts';
 
@@ -27,9 +28,52 @@ const isHalf = (e: Expr): boolean => e.type === 'f16' || e.type === 'bf16';
 
 /** The functions below some values that may be coarse; `ops` says which there are. */
 export function coarseBelow(values: readonly Expr[], ops: ReadonlySet<AluOp>): ReadonlySet<Expr> {
-  const [coarse, exact] = [new Set<Expr>(), new Set<Expr>()];
-  if (ops.size === 0) return coarse;
-  const stack: [e: Expr, isCoarse: boolean][] = values.map((e) => [e, false]);
+  const uses = new Uses();
+  if (ops.size > 0) for (const value of values) uses.add(value, false);
+  return uses.coarse(ops);
+}
+
+/**
+ * The same for a kernel; `inHalves`: which outputs of f32 only end in halves elsewhere. A sum of numbers that are not negative has no
+ * larger error than they have, nor has the largest or smallest of them.
+ */
+export function coarseIn(
+  { accumulators, outputs }: Pick<Kernel, 'accumulators' | 'outputs'>,
+  ops: ReadonlySet<AluOp>,
+  inHalves: readonly boolean[] = [],
+): ReadonlySet<Expr> {
+  const uses = new Uses();
+  if (ops.size === 0) return uses.coarse(ops);
+  for (const [i, { type, value }] of outputs.entries()) uses.add(value, type === 'f32' && inHalves[i] === true);
+  accumulators.forEach(({ op, type, value }, slot) => {
+    const same = op === 'max' || op === 'min' || (op === 'sum' && atLeast(value) >= 0);
+    uses.add(value, type === 'f32' && same && !uses.isExact(slot));
+  });
+  return uses.coarse(ops);
+}
+
+/** How expressions are used: where an error matters, and where it hardly does. */
+class Uses {
+  readonly #coarse = new Set<Expr>();
+  readonly #exact = new Set<Expr>();
+
+  add(value: Expr, isCoarse: boolean): void {
+    visit(value, isCoarse, this.#coarse, this.#exact);
+  }
+
+  /** Whether an error in an accumulator matters. */
+  isExact(slot: number): boolean {
+    return [...this.#exact].some((e) => e.kind === 'acc' && e.slot === slot);
+  }
+
+  coarse(ops: ReadonlySet<AluOp>): ReadonlySet<Expr> {
+    const functions = [...this.#coarse].filter((e) => e.kind === 'alu' && e.type === 'f32' && ops.has(e.op));
+    return new Set(functions.filter((e) => !this.#exact.has(e)));
+  }
+}
+
+function visit(value: Expr, valueIsCoarse: boolean, coarse: Set<Expr>, exact: Set<Expr>): void {
+  const stack: [e: Expr, isCoarse: boolean][] = [[value, valueIsCoarse]];
   for (let next = stack.pop(); next; next = stack.pop()) {
     const [e, isCoarse] = next;
     const seen = isCoarse ? coarse : exact;
@@ -44,5 +88,4 @@ export function coarseBelow(values: readonly Expr[], ops: ReadonlySet<AluOp>): R
     );
     for (const s of operands(e)) stack.push([s, passed.has(s)]);
   }
-  return new Set([...coarse].filter((e) => e.kind === 'alu' && e.type === 'f32' && ops.has(e.op) && !exact.has(e)));
 }

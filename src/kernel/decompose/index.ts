@@ -10,7 +10,7 @@ import type { Accumulator, Epilogue, Kernel } from '../kernel.ts';
 import type { ReduceOp } from '../ops.ts';
 import { rewriter } from '../rewrite.ts';
 import { operands } from '../walk.ts';
-import { coarseBelow } from './coarse.ts';
+import { coarseBelow, coarseIn } from './coarse.ts';
 import { Lowering, type Native, type Traits } from './lowering.ts';
 
 export { accuracy } from './accuracy.ts';
@@ -18,8 +18,7 @@ export { accuracy } from './accuracy.ts';
 export function decompose(kernel: Kernel, native: Native, traits: Traits = {}): Kernel {
   const b = new Lowering(native, traits);
   const types = kernel.accumulators.map(combineType);
-  const values = [...kernel.accumulators, ...kernel.outputs].map((v) => v.value);
-  const rewrite = lowering(b, values, (e) => {
+  const rewrite = lowering(b, coarseIn(kernel, b.coarse, traits.inHalves), (e) => {
     if (e.kind !== 'acc' || types[e.slot] === kernel.accumulators[e.slot]!.type) return undefined;
     return b.cast(e.type, b.acc(types[e.slot]!, e.slot));
   });
@@ -46,17 +45,18 @@ export function decomposeEpilogue(epilogue: Epilogue, native: Native, traits: Tr
   const { output } = epilogue;
   return {
     ...epilogue,
-    output: { ...output, value: lowering(new Lowering(native, traits), [output.value])(output.value) },
+    output: { ...output, value: lowered(new Lowering(native, traits), output.value) },
   };
 }
+
+const lowered = (b: Lowering, value: Expr): Expr => lowering(b, coarseBelow([value], b.coarse))(value);
 
 /** Rewrites expressions of one builder into another of its own; each expression once, however often it is used. */
 function lowering(
   b: Lowering,
-  values: readonly Expr[],
+  coarse: ReadonlySet<Expr>,
   replace: (e: Expr) => Expr | undefined = () => undefined,
 ): (e: Expr) => Expr {
-  const coarse = coarseBelow(values, b.coarse);
   const copy = rewriter(b, (e, copied) =>
     e.kind === 'alu' && coarse.has(e) ? b.asItIs(e.op, e.src.map(copied)) : replace(e),
   );

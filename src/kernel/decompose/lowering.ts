@@ -17,6 +17,8 @@ export type Native = Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
 /** What else matters: capabilities of these names. */
 export interface Traits {
   readonly skipsArms?: boolean;
+  /** Of a kernel: which outputs of f32 only end in halves, see `coarse.ts`. */
+  readonly inHalves?: readonly boolean[];
   readonly coarse?: ReadonlySet<AluOp>;
 }
 

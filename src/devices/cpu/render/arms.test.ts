@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { data, Run, randomSource, reference, type Spec } from '../../../../test/support/cpu-render.ts';
+import { costlyArms } from '../../../kernel/arms.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
-import { costlyArms } from './arms.ts';
 
 /** A long expression of x that nothing simplifies. */
 function long(b: Exprs, x: Expr, steps = 40): Expr {

@@ -4,14 +4,14 @@
 // at a lane width. Values used more than once, and values that do not change in the present loop, are kept in locals of the
 // scope where they are computed (scope.ts).
 
+import { type Arms, costlyArms } from '../../../kernel/arms.ts';
 import type { Expr, Exprs, Load } from '../../../kernel/expr.ts';
 import { operands } from '../../../kernel/walk.ts';
 import type { ValType } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
 import { emitAddress, reach } from './addresses.ts';
-import { type Arms, costlyArms } from './arms.ts';
 import { emitCast } from './casts.ts';
-import { partsFor, shapes, splatBytes, type Width, widthOf } from './lanes.ts';
+import { hasMask, partsFor, shapes, splatBytes, type Width, widthOf } from './lanes.ts';
 import { emitLoad } from './load.ts';
 import { emitMask } from './masks.ts';
 import type { ArgsLayout } from './module.ts';
@@ -131,7 +131,7 @@ export class Emitter {
    * branch: before and after it the engine can overlap them.
    */
   computeArms(condition: Expr, s: WasmScope): void {
-    this.#arms ??= costlyArms(this.#roots);
+    this.#arms ??= costlyArms(this.#roots, hasMask);
     const arms = this.#arms.get(condition);
     const key = `b${condition.id}`;
     if (!arms || !this.info(condition).varying || s.memo.has(key)) return;
@@ -176,7 +176,7 @@ export class Emitter {
   /** Whether a scope is for elements that do not meet this condition: choices by it are made already. */
   isRare(condition: Expr, s: WasmScope): boolean {
     if (!s.rare || !this.info(condition).varying) return false;
-    this.#arms ??= costlyArms(this.#roots);
+    this.#arms ??= costlyArms(this.#roots, hasMask);
     if (!this.#arms.has(condition)) return false;
     s.rare.add(condition);
     return true;
@@ -231,7 +231,7 @@ export class Emitter {
 
   /** Operands before what they are used for, without what is behind a branch. */
   #ordered(roots: readonly Expr[]): readonly Expr[] {
-    this.#arms ??= costlyArms(this.#roots);
+    this.#arms ??= costlyArms(this.#roots, hasMask);
     const done = new Set<Expr>();
     const stack = [...roots].reverse();
     for (let e = stack.at(-1); e; e = stack.at(-1)) {

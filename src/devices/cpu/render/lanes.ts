@@ -5,7 +5,7 @@
 // values they stand for. A bool is a mask of all ones or zeros, of whatever width its user wants.
 
 import { byteSize, type DType } from '../../../base/dtype.ts';
-import type { ScalarType } from '../../../kernel/expr.ts';
+import type { Alu, ScalarType } from '../../../kernel/expr.ts';
 import type { Code } from '../wasm/code.ts';
 
 export type Width = 8 | 16 | 32 | 64;
@@ -44,6 +44,12 @@ const widths: Readonly<Record<ScalarType, Width>> = {
 
 /** Lane width of a type while it is computed with. */
 export const widthOf = (t: ScalarType): Width => widths[t];
+
+/** Whether the mask of a choice has the parts that its arms have: numbers as wide are compared. */
+export function hasMask({ type, src: [condition] }: Alu): boolean {
+  const compared = condition!.kind === 'alu' ? condition!.src[0]! : null;
+  return compared !== null && widthOf(compared.type) === widthOf(type);
+}
 
 /** Lane width of a type in memory. */
 export const storedWidth = (t: DType): Width => (8 * byteSize(t)) as Width;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decomposed } from '../../../../test/support/decompose.ts';
+import { costlyArms } from '../../../kernel/arms.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
-import { costlyArms } from './arms.ts';
 import { cpuNative } from './native.ts';
 import { overlapOf } from './overlap.ts';
 import { bodiesFor, survey } from './plan.ts';

@@ -3,9 +3,9 @@
 // Only the way that usual elements take counts (usual.ts). Where steps overlap already, a body needs few parts to keep a processor busy,
 // and with many of them values go to memory because registers run out.
 
+import type { Arms } from '../../../kernel/arms.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import { operands } from '../../../kernel/walk.ts';
-import type { Arms } from './arms.ts';
 
 /** Whether an instruction computes it for each vector. Bits that are read as another type are where they were. */
 const isStep = (e: Expr): boolean =>

@@ -1,11 +1,11 @@
 // How a kernel is run: which axis is vectorised, in what order the others are looped over, how work is cut into items.
 
+import { costlyArms, ownCost } from '../../../kernel/arms.ts';
 import { axesOf, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { operands } from '../../../kernel/walk.ts';
-import { costlyArms, ownCost } from './arms.ts';
-import { storedWidth, widthOf } from './lanes.ts';
+import { hasMask, storedWidth, widthOf } from './lanes.ts';
 import { type Overlap, overlapOf } from './overlap.ts';
 
 /** Loop over an axis of the kernel. */
@@ -51,7 +51,7 @@ export function survey(roots: readonly Expr[]): Survey {
   };
   for (const root of roots) visit(root, true);
   // What stands behind two branches is taken off once.
-  const arms = costlyArms(roots);
+  const arms = costlyArms(roots, hasMask);
   for (const e of new Set([...arms.values()].flatMap((a) => a.own))) cost -= ownCost(e);
   return { loads, cost, widest, narrowest, overlap: overlapOf(roots, arms) };
 }

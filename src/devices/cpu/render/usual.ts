@@ -1,6 +1,6 @@
 // Loops over usual elements, which leave for rare ones.
 //
-// Functions have ways that few elements take: huge angles, subnormal numbers, infinities (arms.ts). A branch around such a way within
+// Functions have ways that few elements take: huge angles, subnormal numbers, infinities (`kernel/arms.ts`). A branch around such a way within
 // the loop costs more than its test: whatever is alive at it goes to memory, each time. So the loop has two bodies. The first is made
 // as if no element took such a way; it tests that before it stores anything, and leaves for the second if one does. That one
 // takes every way, for some elements, and goes back.

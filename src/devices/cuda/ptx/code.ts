@@ -3,6 +3,8 @@
 // A `Block` is a run of instructions under construction. Blocks nest: code that does not change inside a loop is put into
 // the block around it while the loop's own block is still open, and lands before the loop when that is appended.
 
+import type { Arms } from '../../../kernel/arms.ts';
+import type { Expr } from '../../../kernel/expr.ts';
 import { dividedByNumber } from './divide.ts';
 import type { Target } from './target.ts';
 
@@ -39,6 +41,8 @@ export class EntryPoint {
   one: string | null = null;
   /** What it writes does not stay in the cache: nothing else has to leave it for that. */
   writesPast = false;
+  /** What is computed behind a branch, by its condition. */
+  arms: ReadonlyMap<Expr, Arms> = new Map();
   readonly #counts: Record<RegKind, number> = { p: 0, h: 0, r: 0, d: 0, f: 0, g: 0 };
   #labels = 0;
 

@@ -35,4 +35,13 @@ describe('how a reduction lies over the device', () => {
     k.output(k.reduce('sum', k.op('mul', vector, matrix)));
     expect(planReduction(k.done('vectors_times_matrices'), target).form).toBe('column');
   });
+
+  it('of two matrices each way that is contiguous for one, the way in which the other is the same for neighbours', () => {
+    const k = new KernelBuilder([512, 512], [512]);
+    const [i, j, over] = [k.axis(0), k.axis(1), k.axis(2)];
+    const from = k.at(k.input('f32', 512 * 512), k.flat([512, 512], [i, over]));
+    const to = k.at(k.input('f32', 512 * 512), k.flat([512, 512], [over, j]));
+    k.output(k.reduce('min', k.op('add', from, to)));
+    expect(planReduction(k.done('shortest_paths'), target).form).toBe('column');
+  });
 });

@@ -62,15 +62,17 @@ function formOf(kernel: Kernel, exprs: readonly Expr[]): 'row' | 'column' {
   const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
   if (lastSpace < 0) return 'row';
   const sizes = [...kernel.space, ...kernel.reduced];
-  // What is read most decides: a matrix, not the vector that it is multiplied with.
-  let score = 0;
-  for (const e of exprs) {
-    if (e.kind !== 'load') continue;
-    const elements = [...dependencies(e.index)].reduce((n, axis) => n * (sizes[axis] ?? 1), 1);
-    if (strideAlong(e.index, lastReduced) === 1) score += elements;
-    else if (strideAlong(e.index, lastSpace) === 1) score -= elements;
-  }
-  return score < 0 ? 'column' : 'row';
+  // What neighbouring threads would read apart from each other: a matrix counts more than the vector that it is multiplied with.
+  const apart = (axis: number): number => {
+    let elements = 0;
+    for (const e of exprs) {
+      if (e.kind !== 'load' || !dependencies(e.index).has(axis) || Math.abs(strideAlong(e.index, axis) ?? 2) === 1)
+        continue;
+      elements += [...dependencies(e.index)].reduce((n, a) => n * (sizes[a] ?? 1), 1);
+    }
+    return elements;
+  };
+  return apart(lastSpace) < apart(lastReduced) ? 'column' : 'row';
 }
 
 /** Whether everything that changes along a row is read in vectors. */

@@ -36,6 +36,8 @@ export interface ScopeOptions {
   readonly laneAxis?: number;
   /** Values that are there already, and are not computed. */
   readonly known?: ReadonlyMap<Expr, Values>;
+  /** The scope is behind a branch: what is computed in it, everything else before it. */
+  readonly owns?: ReadonlySet<Expr>;
 }
 
 export class PtxScope {
@@ -49,6 +51,7 @@ export class PtxScope {
   readonly #axes: ReadonlyMap<number, string>;
   readonly #accumulators: readonly Values[];
   readonly #available: ReadonlySet<number>;
+  readonly #owns: ReadonlySet<Expr> | null;
   readonly #memo = new Map<Expr | string, Values>();
 
   private constructor(parent: PtxScope | null, block: Block, bindings: Bindings, options: ScopeOptions) {
@@ -60,6 +63,7 @@ export class PtxScope {
     this.laneAxis = options.laneAxis ?? parent?.laneAxis ?? -1;
     this.#axes = options.axes ?? new Map();
     this.#accumulators = options.accumulators ?? [];
+    this.#owns = options.owns ?? null;
     this.#available = new Set([
       ...(parent ? parent.#available : []),
       ...this.#axes.keys(),
@@ -93,7 +97,7 @@ export class PtxScope {
 
   values(e: Expr): Values {
     if (e.kind === 'const' && e.type !== 'bool') return [literal(this.block, e.type, e.value)];
-    const home = this.#homeOf(dependencies(e));
+    const home = this.#homeFor(e);
     return home.#memo.get(e) ?? home.#compute(e);
   }
 
@@ -103,18 +107,26 @@ export class PtxScope {
     for (;;) {
       const top = open[open.length - 1]!;
       const { scope } = top;
-      const src = top.e.kind === 'alu' || top.e.kind === 'cast' ? top.e.src : [];
+      const src = scope.#needed(top.e);
       const s = src[top.next++];
       if (s === undefined) {
-        const made = scope.#build(top.e);
+        // A choice may have been made by then, behind the branch of another one.
+        const made = scope.#memo.get(top.e) ?? scope.#build(top.e);
         scope.#memo.set(top.e, made);
         open.pop();
         if (open.length === 0) return made;
       } else if (s.kind !== 'const') {
-        const home = scope.#homeOf(dependencies(s));
+        const home = scope.#homeFor(s);
         if (!home.#memo.has(s)) open.push({ scope: home, e: s, next: 0 });
       }
     }
+  }
+
+  /** The operands that an expression has to wait for: not what may be behind a branch. */
+  #needed(e: Expr): readonly Expr[] {
+    if (e.kind !== 'alu') return e.kind === 'cast' ? e.src : [];
+    const [first] = e.src as [Expr];
+    return e.op === 'where' && this.block.entry.arms.has(first) ? [first] : e.src;
   }
 
   /** Computes once per scope under a name, in the outermost scope that knows these dependencies. */
@@ -137,6 +149,13 @@ export class PtxScope {
       if (found) return found;
     }
     throw new Error(`ptx: axis ${axis} has no position here`);
+  }
+
+  /** Where an expression is computed. */
+  #homeFor(e: Expr): PtxScope {
+    let scope: PtxScope = this;
+    while (scope.#owns && !scope.#owns.has(e)) scope = scope.parent!;
+    return scope.#owns ? scope : scope.#homeOf(dependencies(e));
   }
 
   #homeOf(depends: ReadonlySet<number>): PtxScope {
@@ -178,7 +197,7 @@ export class PtxScope {
       case 'load':
         return emitLoad(this, e);
       case 'alu': {
-        const agreed = this.#alongLanes(e);
+        const agreed = this.#alongLanes(e) ?? this.#chosen(e);
         if (agreed) return agreed;
         const src = e.src.map((s) => this.values(s));
         const type = e.src[e.src.length - 1]!.type;
@@ -220,6 +239,43 @@ export class PtxScope {
       ]);
       return register!;
     });
+  }
+
+  /** A choice whose first arm is behind a branch, with all others that have theirs there. */
+  #chosen(e: Alu): Values | null {
+    const [condition] = e.src as [Expr];
+    const arms = e.op === 'where' ? this.block.entry.arms.get(condition) : undefined;
+    if (!arms || this.#memo.has(`arms ${condition.id}`)) return null;
+    this.#memo.set(`arms ${condition.id}`, []);
+    const flags = this.values(condition);
+    const inside = this.nest({ owns: new Set(arms.own) });
+    const behind = (value: Expr, otherwise: Values, first: Values): Values => {
+      const kind = kindOf(value.type, this.bindings.bits);
+      const type = kind === 'p' ? 'pred' : bitsSuffix[kind];
+      const width = Math.max(flags.length, otherwise.length, first.length);
+      return Array.from({ length: width }, (_, i) => {
+        const result = this.block.def(kind, `mov.${type}`, lane(otherwise, i));
+        inside.block.set(result, `selp.${type}`, lane(first, i), result, lane(flags, i));
+        return result;
+      });
+    };
+    for (const choice of arms.choices) {
+      if (this.#homeFor(choice) !== this) continue;
+      const [, first, second] = choice.src as [Expr, Expr, Expr];
+      const otherwise = this.values(second);
+      this.#memo.set(choice, behind(choice, otherwise, inside.values(first)));
+    }
+    for (const value of arms.values) {
+      if (this.#homeFor(value) !== this) continue;
+      const nothing = [literal(this.block, value.type, 0)];
+      this.#memo.set(value, behind(value, nothing, inside.values(value)));
+    }
+    const skip = this.block.entry.label('skip');
+    const any = flags.reduce((a, b) => this.block.def('p', 'or.pred', a, b));
+    this.block.emit(`@!${any} bra ${skip}`);
+    this.block.append(inside.block);
+    this.block.label(skip);
+    return this.#memo.get(e) ?? null;
   }
 
   /** The register that a condition has where it always holds; see `alongLanes`. */

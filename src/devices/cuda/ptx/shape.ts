@@ -1,5 +1,6 @@
 // Where a kernel's positions come from: its buffers and scalars as parameters, its axes from a flat element number.
 
+import { type Arms, costlyArms } from '../../../kernel/arms.ts';
 import { bounds, cutOf, linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
@@ -53,8 +54,15 @@ export function openFrame(entry: EntryPoint, { kernel, count }: Together, bits: 
   const readOnly = kernel.inputs.map((_, i) => !kernel.inPlace.includes(i));
   const elements = kernel.inputs.map((p) => p.elements);
   const bindings: Bindings = { inputs, scalars, readOnly, elements, bits };
+  entry.arms = armsOf(kernel);
   return { root: PtxScope.root(entry, bindings), outputs, scratch };
 }
+
+/** What is worth a branch. What would be loaded there is not: its neighbours could not have it in common. */
+const armsOf = (kernel: Kernel): ReadonlyMap<Expr, Arms> =>
+  new Map([...costlyArms(rootsOf(kernel))].filter(([, { own }]) => own.every(isComputed)));
+
+const isComputed = (e: Expr): boolean => e.kind === 'alu' || e.kind === 'cast' || e.kind === 'const';
 
 /** Splits a flat position into one per axis, row-major; `first` numbers the axes. */
 export function unravel(

@@ -1,13 +1,12 @@
 // Costly arms of `where`, which are computed only if a lane takes them.
 //
-// Vector code computes both arms and chooses. Where one arm is long and rarely taken, as the remainder of huge arguments in
-// sin and cos, a branch around it pays: it is skipped when the condition holds in no lane. The arms of all choices by one
-// condition go behind one branch, since they share most of their work; and so do the choices themselves.
+// Vector units and groups of threads compute both arms and choose. Where one arm is long and rarely taken, as the remainder of
+// huge arguments in sin and cos, a branch around it pays: it is skipped when the condition holds in no lane. The arms of all
+// choices by one condition go behind one branch, since they share most of their work; and so do the choices themselves.
 
-import type { Alu, Expr, ScalarType } from '../../../kernel/expr.ts';
-import { aluOps } from '../../../kernel/ops.ts';
-import { below, operands } from '../../../kernel/walk.ts';
-import { widthOf } from './lanes.ts';
+import type { Alu, Expr, ScalarType } from './expr.ts';
+import { aluOps } from './ops.ts';
+import { below, operands } from './walk.ts';
 
 /** Work behind a branch, in units of one addition, from which on a branch pays even if it is guessed wrong at times. */
 const worthBranch = 60;
@@ -31,15 +30,15 @@ export interface Arms {
   readonly own: readonly Expr[];
 }
 
-/** The arms below these roots that are worth a branch, by their condition. */
-export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
+/** The arms below these roots that are worth a branch, by their condition; `may`: whether a choice can be behind one. */
+export function costlyArms(roots: readonly Expr[], may = (_choice: Alu): boolean => true): ReadonlyMap<Expr, Arms> {
   const byCondition = new Map<Expr, Alu[]>();
   const users = new Map<Expr, number>();
   const used = (e: Expr): void => void users.set(e, (users.get(e) ?? 0) + 1);
   roots.forEach(used);
   for (const e of below(roots)) {
     operands(e).forEach(used);
-    if (!isChoice(e)) continue;
+    if (!isChoice(e) || !may(e)) continue;
     const list = byCondition.get(e.src[0]!);
     if (list) list.push(e);
     else byCondition.set(e.src[0]!, [e]);
@@ -89,11 +88,11 @@ function reaches(value: Expr, condition: Expr): boolean {
   return false;
 }
 
-/** A choice of numbers by a comparison of numbers that are as wide: mask and arms then have the same parts. */
+/** A choice of numbers by a comparison of numbers. */
 function isChoice(e: Expr): e is Alu {
   if (e.kind !== 'alu' || e.op !== 'where' || e.type === 'bool' || e.type === 'index') return false;
-  const compared = e.src[0]!.kind === 'alu' ? e.src[0]!.src[0]! : null;
-  return compared !== null && compared.type !== 'bool' && widthOf(compared.type) === widthOf(e.type);
+  const [condition] = e.src as [Expr];
+  return condition.kind === 'alu' && condition.src[0]!.type !== 'bool';
 }
 
 /** The work of expressions, in units of one addition. */
@@ -105,6 +104,8 @@ function costOf(exprs: Iterable<Expr>): number {
 
 const isFloat = (type: ScalarType): boolean => type === 'f32' || type === 'f64';
 
+const isLong = (type: ScalarType): boolean => type === 'i64' || type === 'u64';
+
 /** Work of what no vector unit has: divisions of 64-bit numbers, and floats becoming such. */
 const laneByLane = 60;
 
@@ -112,7 +113,7 @@ const laneByLane = 60;
 export function ownCost(e: Expr): number {
   if (e.kind === 'load') return 1;
   if (e.kind === 'cast') return e.type === 'i64' && isFloat(e.src[0].type) && !e.bits ? laneByLane : 2;
-  if (e.kind === 'alu' && (e.op === 'idiv' || e.op === 'imod') && e.type !== 'index' && widthOf(e.type) === 64)
+  if (e.kind === 'alu' && (e.op === 'idiv' || e.op === 'imod') && e.type !== 'index' && isLong(e.type))
     return laneByLane;
   return e.kind === 'alu' && e.type !== 'index' ? aluOps[e.op].cost : 0;
 }
