@@ -18,6 +18,8 @@ export function attentionHeads(target: Target): Readonly<Partial<Record<Attentio
   const shared = sharedLimit(target.sm);
   const widest = (fits: (head: { depth: number; width: number }) => boolean): number =>
     [256, 128, 64].find((d) => fits({ depth: d, width: d })) ?? 0;
-  const narrow = widest((head) => tensorShared(head, tensorPlan(head, target).tiles) <= shared);
+  const narrow = widest(
+    (head) => tensorShared(head, tensorPlan({ ...head, queries: Number.POSITIVE_INFINITY }, target).tiles) <= shared,
+  );
   return { f32: widest((head) => plainTiles(head, shared) !== undefined), f16: narrow, bf16: narrow };
 }

@@ -25,19 +25,24 @@ export interface TensorPlan {
 }
 
 /**
- * Of 94 to 137 µs that plans take for 128 × 1024 queries and keys of 64 on an H200, the first takes 94. A step's place is filled again when
+ * Of 94 to 137 µs that plans take for 128 × 1024 queries and keys of 64 on an H200, the first takes 94; of 94 to 125 µs for 256 × 512 of
+ * 128, the second takes 94: while one block computes weights, the other multiplies. A step's place is filled again when
  * the products that read it have ended: they may go on behind the step where there are two places more than are fetched ahead.
  */
 const hopper = [
   { widest: 64, tiles: { keys: 128, stages: 2, ahead: 1, resident: 2 } },
-  { widest: 128, tiles: { keys: 64, stages: 4, ahead: 2, resident: 1 } },
+  { widest: 128, tiles: { keys: 64, stages: 2, ahead: 1, resident: 2 } },
   { widest: 256, tiles: { keys: 64, stages: 2, ahead: 1, resident: 1 } },
 ] as const;
 
-export function tensorPlan(r: Pick<Attention, 'depth' | 'width'>, target: Target): TensorPlan {
+/** Queries of a block on Hopper, two threads for each; where there are few, more blocks read keys (2048 × 1 query, 4096 keys of 128: 1,168 and 984 µs). */
+const [manyQueries, fewQueries] = [128, 64];
+
+export function tensorPlan(r: Pick<Attention, 'depth' | 'width' | 'queries'>, target: Target): TensorPlan {
   const widest = Math.max(r.depth, r.width);
   if (target.sm === 90) {
-    const tiles = { ...hopper.find((t) => widest <= t.widest)!.tiles, rows: 128, threads: 256, slabs: 1 };
+    const rows = r.queries <= fewQueries ? fewQueries : manyQueries;
+    const tiles = { ...hopper.find((t) => widest <= t.widest)!.tiles, rows, threads: 2 * rows, slabs: 1 };
     return { core: wgmmaAttention, hopper: true, tiles };
   }
   const slabs = widest <= 64 ? 2 : 1;
