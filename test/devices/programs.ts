@@ -183,4 +183,33 @@ export const valuePrograms: readonly ValueProgram[] = [
         .sum(),
     want: [9],
   },
+  // Negated words, of which one assembler forgot the sign.
+  {
+    name: 'the largest of negated words, rolled',
+    make: (rt) => {
+      const x = rt.tensor([8, -2, -2, -7, -3, 2, -3], { dtype: 'i32' }).roll(-3, 0).neg();
+      return x.max({ axis: [0], keepdims: true }).add(x);
+    },
+    want: [14, 10, 5, 10, -1, 9, 9],
+  },
+  {
+    name: 'extremes of negated words along rows',
+    make: (rt) => {
+      const x = rt.arange(-30, 33, 1, { dtype: 'i32' }).reshape([7, 9]).neg();
+      return rt.concat([x.max({ axis: 1 }), x.min({ axis: 1 }), x.max({ axis: 0 }).slice([[0, 2]])], 0);
+    },
+    want: [30, 21, 12, 3, -6, -15, -24, 22, 13, 4, -5, -14, -23, -32, 30, 29],
+  },
+  {
+    name: 'the larger of several negated words, element by element',
+    make: (rt) => {
+      const [a, b, c] = [
+        [5, -9],
+        [-6, 4],
+        [7, -8],
+      ].map((v) => rt.tensor(v, { dtype: 'i32' }));
+      return a!.neg().maximum(b!.neg()).maximum(c!.neg()).minimum(b!.abs());
+    },
+    want: [6, 4],
+  },
 ];

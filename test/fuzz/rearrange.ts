@@ -1,8 +1,9 @@
 // Movement, indexing and ordering ops of the fuzzer's evaluator, straight from their definitions.
 
-import { promote } from '../../src/base/dtype.ts';
+import { accumulatorFor, isFloat, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import { meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
+import { floatSum, type Term } from './accumulate.ts';
 import { binary, cast } from './elementwise.ts';
 import { type Bounded, broadcastIndex, countOf, fill, moved, ravel, undecided, unravel } from './value.ts';
 
@@ -130,10 +131,16 @@ export function scatter(x: Bounded, indices: Bounded, updates: Bounded, axis: nu
   const u = cast(updates, x.dtype);
   const values = [...x.values];
   const errors = Float64Array.from(x.errors);
+  // Floats are added in any order.
+  const terms = mode === 'add' && isFloat(x.dtype) ? values.map((v, k): Term[] => [[v as number, errors[k]!]]) : null;
   for (let j = 0; j < sizeOf(u.shape); j++) {
     const at = unravel(j, u.shape);
     at[axis] = Number(indices.values[at[axis]!]!);
     const k = ravel(at, x.shape);
+    if (terms) {
+      terms[k]!.push([u.values[j] as number, u.errors[j]!]);
+      continue;
+    }
     if (mode === 'set') {
       values[k] = u.values[j]!;
       errors[k] = u.errors[j]!;
@@ -149,6 +156,9 @@ export function scatter(x: Bounded, indices: Bounded, updates: Bounded, axis: nu
     values[k] = r.values[0]!;
     errors[k] = r.errors[0]!;
   }
+  terms?.forEach((list, k) => {
+    if (list.length > 1) [values[k], errors[k]] = floatSum(list, accumulatorFor(x.dtype), x.dtype);
+  });
   return { dtype: x.dtype, shape: x.shape, values, errors };
 }
 

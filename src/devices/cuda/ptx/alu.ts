@@ -157,12 +157,22 @@ const select: Emit = (c, type, a, b, d) => {
 
 const nanOf = (type: ScalarType): string => (type === 'f64' ? '0d7FF8000000000000' : '0f7FC00000');
 
+/**
+ * The larger or smaller of two words by a comparison and a choice. From sm_90 on the assembler (13.0) makes one instruction of two maxima
+ * in a row, and forgets that an operand was negated: the largest of -x became that of x for some of the elements.
+ */
+function chosen({ block }: AluContext, op: 'max' | 'min', suffix: string, a: string, b: string): string {
+  const first = block.def('p', `setp.${op === 'max' ? 'gt' : 'lt'}.${suffix}`, a, b);
+  return block.def('r', 'selp.b32', a, b, first);
+}
+
 function extreme(op: 'max' | 'min'): Emit {
   return (c, type, a, b) => {
     const { block } = c;
     const kind = kindOf(type, c.bits);
     const suffix = suffixOf(type, c.bits);
-    if (!isFloatType(type)) return block.def(kind, `${op}.${suffix}`, a, b);
+    if (!isFloatType(type))
+      return c.target.sm < 90 || kind !== 'r' ? block.def(kind, `${op}.${suffix}`, a, b) : chosen(c, op, suffix, a, b);
     if (type !== 'f64' && c.target.sm >= 80) return block.def('f', `${op}.NaN.f32`, a, b);
     const r = block.def(kind, `${op}.${suffix}`, a, b);
     const nan = block.def('p', `setp.nan.${suffix}`, a, b);

@@ -52,6 +52,14 @@ describe('elementwise kernels', () => {
     expect(count(halves, /st\.global\.v4\.b32/)).toBe(1);
   });
 
+  it('compare words for their extremes where the assembler forgets signs', () => {
+    const text = (sm: number): string =>
+      elementwise(64, (k) => k.output(k.op('max', k.whole('i32'), k.op('neg', k.whole('i32')))), { ...target, sm });
+    expect(text(90)).not.toContain('max.s32');
+    expect(text(90)).toContain('setp.gt.s32');
+    expect(text(80)).toContain('max.s32');
+  });
+
   it('are rendered however long a chain of ops is', () => {
     const text = elementwise(1, (k) => {
       let v = k.whole('f32');
