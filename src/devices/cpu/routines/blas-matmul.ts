@@ -7,11 +7,14 @@ import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
+import type { WasmModule } from '../wasm/module.ts';
+import { Mirrors } from './mirror.ts';
 
-/** What copies small buffers in and out: given, so that this file shares no other with what pages load. */
+/** What copies small buffers in and out, and makes modules: given, so that this file shares no other with what pages load. */
 export interface Staging {
   readonly stage: typeof stage;
   readonly unstage: typeof unstage;
+  readonly WasmModule: typeof WasmModule;
 }
 
 export class BlasMatmul implements CpuProgram {
@@ -24,6 +27,7 @@ export class BlasMatmul implements CpuProgram {
   readonly #blas: Blas;
   readonly #staging: Staging;
   readonly #mayHalve: boolean;
+  readonly #mirrors: Mirrors;
   readonly #pointers: number[] = [];
   /** Views of the operands of the last run: products of the same operands are common, and making a view takes longer than looking at it. */
   readonly #views: Uint8Array[] = [];
@@ -41,6 +45,7 @@ export class BlasMatmul implements CpuProgram {
     this.#blas = blas;
     this.#staging = staging;
     this.#mayHalve = blas.halves && isOwnTranspose(routine);
+    this.#mirrors = new Mirrors(engine.memory, staging.WasmModule);
     const letter = type === 'f32' ? 's' : 'd';
     const half = this.#mayHalve ? `, cblas_${letter}syrk if both operands are one matrix,` : '';
     this.source = `;; cblas_${letter}gemm${half} of ${blas.name}\n`;
@@ -50,6 +55,7 @@ export class BlasMatmul implements CpuProgram {
     const r = this.#routine;
     const { memory } = this.#engine;
     this.#staging.stage(memory, buffers, 2, this.#pointers);
+    this.#engine.rest();
     const [a, b, c] = this.#pointers as [number, number, number];
     const size = byteSize(r.type);
     const halves = this.#mayHalve && buffers[0] === buffers[1];
@@ -59,7 +65,7 @@ export class BlasMatmul implements CpuProgram {
       const result = this.#view(2, at, r.m * r.n * size);
       if (halves) {
         this.#blas.runHalf(r, left, result);
-        mirror(memory.views[r.type], at / size, r.n);
+        this.#mirrors.run(r.type, at, r.n);
         continue;
       }
       const right = this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size);
@@ -83,16 +89,3 @@ export class BlasMatmul implements CpuProgram {
 
 /** Whether both operands may be one matrix, once as it is and once transposed: half of the results are then the other half. */
 const isOwnTranspose = (r: Matmul): boolean => r.m === r.n && r.transposeA !== r.transposeB && r.batchA === r.batchB;
-
-/** Rows and columns that are mirrored together: their lines stay in the cache. */
-const tile = 16;
-
-/** What is right of the diagonal of an n×n matrix, to the left of it as well. */
-function mirror(c: Float32Array | Float64Array, at: number, n: number): void {
-  for (let top = 0; top < n; top += tile)
-    for (let left = top; left < n; left += tile) {
-      const [bottom, right] = [Math.min(n, top + tile), Math.min(n, left + tile)];
-      for (let i = top; i < bottom; i++)
-        for (let j = Math.max(left, i + 1); j < right; j++) c[at + j * n + i] = c[at + i * n + j]!;
-    }
-}
