@@ -8,11 +8,12 @@ import { args } from './args.ts';
 import type { FusedAttention } from './attention.ts';
 import type { Ints } from './intern.ts';
 import { type Node, type NodeOp, partsOf } from './node.ts';
+import { searched } from './search.ts';
 import { scalarsOf, type Trace } from './trace.ts';
 import { writtenOut } from './write-out.ts';
 
-/** What a node does, with the number of an op as a vertex of its own. */
-type PlainOp = Exclude<NodeOp, 'aluNumber'>;
+/** What a node does, with the number of an op and the steps of a search as vertices of their own. */
+type PlainOp = Exclude<NodeOp, 'aluNumber' | 'search'>;
 
 export interface Vertex {
   readonly id: number;
@@ -78,6 +79,15 @@ export function canonicalize(
     if (slot < 0) table.add(vertex);
     return vertex;
   };
+  /** The vertices of nodes that are no part of the trace, on those that are known. */
+  const stepsOf = (node: Node, known: Map<Node, Vertex>): Vertex => {
+    let vertex = known.get(node);
+    if (!vertex) {
+      const sources = node.sources.map((s) => stepsOf(s, known));
+      known.set(node, (vertex = vertexOf(node, sources, -1, node.op as PlainOp)));
+    }
+    return vertex;
+  };
   for (const node of trace.nodes) {
     const op = node.storage === null ? node.op : 'leaf';
     const isLeaf = op === 'leaf';
@@ -89,7 +99,8 @@ export function canonicalize(
     if (op === 'aluNumber') {
       const [number, plain] = partsOf(node);
       vertex = vertexOf(plain, [...sources, vertexOf(number, none, slot, 'const')], -1, 'alu');
-    } else vertex = vertexOf(node, sources, slot, op);
+    } else if (op === 'search') vertex = stepsOf(searched(node), new Map(node.sources.map((s, i) => [s, sources[i]!])));
+    else vertex = vertexOf(node, sources, slot, op);
     vertex.numbers.push(node.number);
     vertex.held ||= holds && node.handles > 0;
     of[node.number] = vertex;

@@ -27,6 +27,7 @@ const nodeOps = [
   'window',
   'gather',
   'takeAlong',
+  'search',
   'reduce',
   'matmul',
   'scan',

@@ -1,0 +1,42 @@
+// Binary search in a sorted row, for many values at once: one kernel, with as many looks as the row's length has bits.
+//
+// A search is one node until it is planned: its steps are the same in every program, and there are dozens of them.
+
+import { isFloat } from '../base/dtype.ts';
+import type { AluOp } from '../kernel/ops.ts';
+import { aluRows, args, fixedArg } from './args.ts';
+import { noInts } from './intern.ts';
+import { aluNode, makeNode, Node, noNodes } from './node.ts';
+
+const alu = (op: AluOp, ...sources: readonly Node[]): Node => aluNode(aluRows[op], sources);
+const fixed = (v: number): Node => new Node('const', 'i32', noInts, noNodes, fixedArg, v);
+
+/** What stands for a search; neither the row nor the values are empty. */
+export const searchNode = (sorted: Node, values: Node, side: 'left' | 'right'): Node =>
+  new Node('search', 'i32', values.shape, [sorted, values], args.search(side));
+
+/** The steps of a search. */
+export function searched(search: Node): Node {
+  const [sorted, values] = search.sources as [Node, Node];
+  const side = args.searchOf(search);
+  const n = sorted.size;
+  const comes = (at: Node): Node =>
+    comesBefore(makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.axis(0)), values, side);
+  // The first look leaves on either side as many elements as the others tell apart: a power of two, less one. None looks beyond the row.
+  const most = 2 ** Math.floor(Math.log2(n));
+  let found = alu('where', comes(fixed(most - 1)), fixed(n - most + 1), fixed(0));
+  for (let step = most / 2; step >= 1; step /= 2) {
+    const passed = comes(alu('add', found, fixed(step - 1)));
+    found = alu('add', found, alu('where', passed, fixed(step), fixed(0)));
+  }
+  return found;
+}
+
+function comesBefore(element: Node, value: Node, side: 'left' | 'right'): Node {
+  const isLeft = side === 'left';
+  if (!isFloat(element.dtype)) return alu(isLeft ? 'lt' : 'le', element, value);
+  // Everything comes before NaN: whatever is a number, unless the value is at most that.
+  if (isLeft) return alu('lt', alu('le', value, element), alu('eq', element, element));
+  // On the right side NaN itself does too.
+  return alu('or', alu('le', element, value), alu('ne', value, value));
+}
