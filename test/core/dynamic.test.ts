@@ -92,7 +92,8 @@ describe('ops whose shapes depend on the data', () => {
 
   it('searches with what is computed around it, inside a compiled function too', async () => {
     await using rt = await createRuntime(cpu);
-    const above = (row: Tensor, x: Tensor): Tensor => row.mul(2).searchsorted(x.add(1), { side: 'right' }).mul(10).sub(1);
+    const above = (row: Tensor, x: Tensor): Tensor =>
+      row.mul(2).searchsorted(x.add(1), { side: 'right' }).mul(10).sub(1);
     const compiled = rt.compile(above);
     const [row, x] = [rt.tensor([1, 2, 3]), rt.tensor([-1, 1, 3, 5, 7])];
     for (let i = 0; i < 3; i++) {

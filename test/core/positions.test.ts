@@ -74,7 +74,10 @@ describe('indices that are tensors', () => {
   it('are checked whenever a compiled function is given others', async () => {
     await using rt = await createRuntime({ devices: ['cpu'] });
     const x = rt.arange(5).compute();
-    const [good, bad] = [[4, -5], [4, 5]].map((list) => rt.tensor(list, [2], { dtype: 'i32' })) as [Tensor, Tensor];
+    const [good, bad] = [
+      [4, -5],
+      [4, 5],
+    ].map((list) => rt.tensor(list, [2], { dtype: 'i32' })) as [Tensor, Tensor];
     const look = rt.compile((at: Tensor) => x.gather(at, 0));
     for (let i = 0; i < 3; i++) {
       x.gather(good, 0).compute();
