@@ -96,8 +96,6 @@ export const args = {
   backOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
   sort: (descending: boolean): Ints => (descending ? downwards : upwards),
   sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
-  search: (side: 'left' | 'right'): Ints => (side === 'left' ? upwards : downwards),
-  searchOf: (n: { arg: Ints }): 'left' | 'right' => (n.arg === upwards ? 'left' : 'right'),
   compact: (what: Compact['what']): Ints => internInts([packings.indexOf(what)]),
   compactOf: (n: { arg: Ints }): Compact['what'] => packings[n.arg.values[0]!]!,
   scatter: (combine: Combine, axis: number, perElement: boolean, clips = false): Ints =>

@@ -11,17 +11,20 @@ import { aluNode, makeNode, Node, noNodes } from './node.ts';
 const alu = (op: AluOp, ...sources: readonly Node[]): Node => aluNode(aluRows[op], sources);
 const fixed = (v: number): Node => new Node('const', 'i32', noInts, noNodes, fixedArg, v);
 
+/** How an element compares with a value that it comes before: one that is less, or on the right side of equal ones no more than that. */
+export type Comes = 'lt' | 'le';
+
 /** What stands for a search; neither the row nor the values are empty. */
-export const searchNode = (sorted: Node, values: Node, side: 'left' | 'right'): Node =>
-  new Node('search', 'i32', values.shape, [sorted, values], args.search(side));
+export const searchNode = (sorted: Node, values: Node, comes: Comes): Node =>
+  new Node('search', 'i32', values.shape, [sorted, values], args.alu(comes));
 
 /** The steps of a search. */
 export function searched(search: Node): Node {
   const [sorted, values] = search.sources as [Node, Node];
-  const side = args.searchOf(search);
+  const how = args.aluOf(search);
   const n = sorted.size;
   const comes = (at: Node): Node =>
-    comesBefore(makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.axis(0)), values, side);
+    comesBefore(makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.axis(0)), values, how);
   // The first look leaves on either side as many elements as the others tell apart: a power of two, less one. None looks beyond the row.
   const most = 2 ** Math.floor(Math.log2(n));
   let found = alu('where', comes(fixed(most - 1)), fixed(n - most + 1), fixed(0));
@@ -32,11 +35,10 @@ export function searched(search: Node): Node {
   return found;
 }
 
-function comesBefore(element: Node, value: Node, side: 'left' | 'right'): Node {
-  const isLeft = side === 'left';
-  if (!isFloat(element.dtype)) return alu(isLeft ? 'lt' : 'le', element, value);
-  // Everything comes before NaN: whatever is a number, unless the value is at most that.
-  if (isLeft) return alu('lt', alu('le', value, element), alu('eq', element, element));
-  // On the right side NaN itself does too.
-  return alu('or', alu('le', element, value), alu('ne', value, value));
+function comesBefore(element: Node, value: Node, how: AluOp): Node {
+  if (!isFloat(element.dtype)) return alu(how, element, value);
+  // Everything comes before NaN: whatever is a number, unless the value is at most that; on the right side NaN itself too.
+  return how === 'lt'
+    ? alu('lt', alu('le', value, element), alu('eq', element, element))
+    : alu('or', alu('le', element, value), alu('ne', value, value));
 }

@@ -52,7 +52,7 @@ const nothingRare: Readonly<Rare> = {
   lent: null,
   site: null,
   spare: null,
-  below: 0,
+  below: Number.POSITIVE_INFINITY,
   others: null,
   reader: null,
 };
@@ -156,9 +156,9 @@ export class Storage {
     this.#set('spare', spare);
   }
 
-  /** Its whole numbers are known to be positions of an axis of this length, or negative ones; 0 if nobody has looked. */
+  /** Its whole numbers are known to be positions of an axis of this length, or negative ones; infinity if nobody has looked. */
   get below(): number {
-    return this.#rare === null ? 0 : this.#rare.below;
+    return (this.#rare ?? nothingRare).below;
   }
 
   set below(size: number) {

@@ -82,23 +82,17 @@ export function below([x, y]: readonly [Node, Node], range: number, dtype: DType
   }
   if (range === 2 ** 32) return cast(x, dtype);
   // The upper word of (x·2^32 + y) · range, in 32 bits: a remainder of x alone would favour small values.
-  if (range < 2 ** 16) return cast(upperOf(x, range, upperOf(y, range, word(0))), dtype);
   const low = alu('mul', x, constant('u32', range, true));
   const sum = alu('add', low, upperProduct(y, range));
   const carry = cast(alu('lt', sum, low), 'u32');
   return cast(alu('add', upperProduct(x, range), carry), dtype);
 }
 
-const word = (v: number): Node => constant('u32', v, true);
-const upper = (v: Node): Node => alu('shr', v, word(16));
-const lower = (v: Node): Node => alu('and', v, word(0xffff));
-
-/** The upper 32 bits of x · n + more, where n and more have 16 bits. */
-const upperOf = (x: Node, n: number, more: Node): Node =>
-  upper(alu('add', alu('mul', upper(x), word(n)), upper(alu('add', alu('mul', lower(x), word(n)), more))));
-
 /** The upper 32 bits of x · n, from products of 16 bits. */
 function upperProduct(x: Node, n: number): Node {
+  const word = (v: number): Node => constant('u32', v, true);
+  const upper = (v: Node): Node => alu('shr', v, word(16));
+  const lower = (v: Node): Node => alu('and', v, word(0xffff));
   const [low, high] = [word(n & 0xffff), word(n >>> 16)];
   const middle = alu('add', alu('mul', upper(x), low), upper(alu('mul', lower(x), low)));
   const other = alu('add', alu('mul', lower(x), high), lower(middle));

@@ -87,7 +87,7 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
       });
     }
     const dtype = promote(this.dtype, values.dtype);
-    return this.make<'i32'>(search(cast(this.node, dtype), cast(values.node, dtype), side));
+    return this.make<'i32'>(search(cast(this.node, dtype), cast(values.node, dtype), side === 'left' ? 'lt' : 'le'));
   }
 
   /**

@@ -209,8 +209,7 @@ const comparedAs: Readonly<Partial<Record<DType, DType>>> = { u8: 'i32' };
 
 /** A bool scalar that is true if any index lies outside -size … size-1; null if none can. */
 function rangeCheck(indices: Node, size: number, where: string, shape: Shape): IndexCheck | null {
-  const known = indices.storage?.below ?? 0;
-  if (known > 0 && known <= size) return null;
+  if (indices.storage && indices.storage.below <= size) return null;
   const wide = cast(indices, comparedAs[indices.dtype] ?? indices.dtype);
   const [lo, hi] = intRange[wide.dtype as keyof typeof intRange];
   const tests: Node[] = [];
@@ -223,8 +222,7 @@ function rangeCheck(indices: Node, size: number, where: string, shape: Shape): I
     // An error notes where it is made, which takes longer than work on a thousand values.
     message: () => outOfRange(where, 'an index', size, shape).message,
     passed: () => {
-      const { storage } = indices;
-      if (storage && !(storage.below <= size && storage.below > 0)) storage.below = size;
+      if (indices.storage) indices.storage.below = size;
     },
   };
 }

@@ -103,7 +103,7 @@ export async function histogram(
   using thresholds = made.one(upload(x.host, limits, x.dtype));
   const values = row.node;
   // A bin has its lower end: the number of edges up to an element, less one. The last one has its upper end, too.
-  const found = alu('sub', search(thresholds.node, values, 'right'), constant('i32', 1));
+  const found = alu('sub', search(thresholds.node, values, 'le'), constant('i32', 1));
   const atEnd = alu('eq', found, constant('i32', bins));
   const bin =
     top === null

@@ -103,7 +103,6 @@ export class Code {
     return this.#number('call', func);
   }
 
-
   memoryFill(): this {
     return this.#number('memory.fill', 0);
   }
