@@ -23,22 +23,18 @@ export function searched(search: Node): Node {
   const [sorted, values] = search.sources as [Node, Node];
   const how = args.aluOf(search);
   const n = sorted.size;
-  const comes = (at: Node): Node =>
-    comesBefore(makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.axis(0)), values, how);
+  const comes = (at: Node): Node => {
+    const element = makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.axis(0));
+    if (!isFloat(sorted.dtype)) return alu(how, element, values);
+    // Everything comes before NaN: whatever is a number, unless the value is at most that; on the right side NaN itself too.
+    return how === 'lt'
+      ? alu('lt', alu('le', values, element), alu('eq', element, element))
+      : alu('or', alu('le', element, values), alu('ne', values, values));
+  };
+  let found = fixed(0);
   // The first look leaves on either side as many elements as the others tell apart: a power of two, less one. None looks beyond the row.
-  const most = 2 ** Math.floor(Math.log2(n));
-  let found = alu('where', comes(fixed(most - 1)), fixed(n - most + 1), fixed(0));
-  for (let step = most / 2; step >= 1; step /= 2) {
-    const passed = comes(alu('add', found, fixed(step - 1)));
-    found = alu('add', found, alu('where', passed, fixed(step), fixed(0)));
-  }
+  let step = 2 ** Math.floor(Math.log2(n));
+  for (let passed = n - step + 1; step >= 1; passed = step /= 2)
+    found = alu('add', found, alu('where', comes(alu('add', found, fixed(step - 1))), fixed(passed), fixed(0)));
   return found;
-}
-
-function comesBefore(element: Node, value: Node, how: AluOp): Node {
-  if (!isFloat(element.dtype)) return alu(how, element, value);
-  // Everything comes before NaN: whatever is a number, unless the value is at most that; on the right side NaN itself too.
-  return how === 'lt'
-    ? alu('lt', alu('le', value, element), alu('eq', element, element))
-    : alu('or', alu('le', element, value), alu('ne', value, value));
 }
