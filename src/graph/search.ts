@@ -24,7 +24,7 @@ export function searched(search: Node): Node {
   const how = args.aluOf(search);
   const n = sorted.size;
   const comes = (at: Node): Node => {
-    const element = makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.axis(0));
+    const element = makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.look);
     if (!isFloat(sorted.dtype)) return alu(how, element, values);
     // Everything comes before NaN: whatever is a number, unless the value is at most that; on the right side NaN itself too.
     return how === 'lt'
