@@ -90,6 +90,18 @@ describe('ops whose shapes depend on the data', () => {
     expect([...(await found.data())]).toEqual([0, 78, 1 << 20, 0]);
   });
 
+  it('computes once what several look-ups and the checks of their range share', async () => {
+    await using rt = await createRuntime(cpu);
+    const [xs, x] = [rt.linspace(-1, 1, 1000).compute(), rt.linspace(-0.9, 0.9, 100_000).compute()];
+    const at = xs.searchsorted(x, { side: 'right' }).sub(1);
+    const between = xs
+      .gather(at, 0)
+      .add(xs.gather(at.add(1), 0))
+      .mul(0.5);
+    expect(rt.explain(between)).toMatchObject({ kernels: [{}, {}], temporaryBytes: 4 * x.size });
+    expect(await between.sub(x).abs().max().item()).toBeLessThan(0.0011);
+  });
+
   it('searches with what is computed around it, inside a compiled function too', async () => {
     await using rt = await createRuntime(cpu);
     const above = (row: Tensor, x: Tensor): Tensor =>
