@@ -43,9 +43,6 @@ const [upwards, downwards] = [internInts([0]), internInts([1])];
 export const args = {
   alu: (op: AluOp): Ints => aluRows[op].arg,
   aluOf: (n: { arg: Ints }): AluOp => aluNames[n.arg.values[0]!]!,
-  /** Of a gather from a row: each place looks at a position of its own, which is computed there and in range. */
-  look: internInts([0, 1]),
-  looks: (n: { arg: Ints }): boolean => n.arg.values[1] === 1,
   axis: (axis: number): Ints => internInts([axis]),
   axisOf: (n: { arg: Ints }): number => n.arg.values[0]!,
   list: (values: readonly number[]): Ints => internInts(values),
@@ -99,6 +96,9 @@ export const args = {
   backOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
   sort: (descending: boolean): Ints => (descending ? downwards : upwards),
   sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
+  /** Of a gather from a row: each place looks at a position of its own, which is computed there and in range. */
+  look: internInts([0, 1]),
+  looks: (n: { arg: Ints }): boolean => n.arg.values[1] === 1,
   compact: (what: Compact['what']): Ints => internInts([packings.indexOf(what)]),
   compactOf: (n: { arg: Ints }): Compact['what'] => packings[n.arg.values[0]!]!,
   scatter: (combine: Combine, axis: number, perElement: boolean, clips = false): Ints =>
