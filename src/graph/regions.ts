@@ -275,7 +275,7 @@ const nothing: ReadonlySet<Vertex> = new Set();
 /** Whether a vertex reads a source where it is computed itself. One of rank 0 serves every position. */
 const keepsPlace = (v: Vertex, source: Vertex): boolean =>
   source.shape.length === v.shape.length &&
-  (inPlace.has(v.op) || (v.op === 'gather' && args.looks(v) && v.sources[0] !== source));
+  (inPlace.has(v.op) || (v.op === 'gather' && v.arg === args.look && v.sources[0] !== source));
 
 /** Ways from a vertex down to others, as numbers; 0 is the way to itself. */
 class Ways {
