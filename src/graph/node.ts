@@ -59,8 +59,9 @@ export interface IndexCheck {
   readonly bad: Node;
   /** What is told if it is true. */
   readonly message: () => string;
-  /** It was read, and is false: who asks the same of the same values need not check it. Not called where others stand for them. */
-  readonly passed: () => void;
+  /** What was held against which size. */
+  readonly indices: Node;
+  readonly size: number;
 }
 
 /** Computes values again: one node per result of the call that made them. */

@@ -221,9 +221,8 @@ function rangeCheck(indices: Node, size: number, where: string, shape: Shape): I
     bad: makeNode('reduce', 'bool', [], [reshape(bad, [bad.size])], args.reduce('any', [0])),
     // An error notes where it is made, which takes longer than work on a thousand values.
     message: () => outOfRange(where, 'an index', size, shape).message,
-    passed: () => {
-      if (indices.storage) indices.storage.below = size;
-    },
+    indices,
+    size,
   };
 }
 

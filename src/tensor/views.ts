@@ -113,8 +113,7 @@ export function diagonalOf(x: Node, offset: number, where: string): Node {
   const first = offset >= 0 ? offset : -offset * columns;
   const lead = shape.slice(0, -2);
   const each = (of: number, last: number): number[] => [...lead.map(() => of), last];
-  const starts = each(0, length === 0 ? 0 : first);
-  return strided(reshape(x, [...lead, rows * columns]), starts, each(1, columns + 1), [...lead, length]);
+  return strided(reshape(x, [...lead, rows * columns]), each(0, first), each(1, columns + 1), [...lead, length]);
 }
 
 /** A bool node: column ≤ row + k (lower) or column ≥ row + k (upper) on the last two axes. */
