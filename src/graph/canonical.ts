@@ -79,14 +79,16 @@ export function canonicalize(
     if (slot < 0) table.add(vertex);
     return vertex;
   };
-  /** The vertices of nodes that are no part of the trace, on those that are known. */
-  const stepsOf = (node: Node, known: Map<Node, Vertex>): Vertex => {
-    let vertex = known.get(node);
-    if (!vertex) {
-      const sources = node.sources.map((s) => stepsOf(s, known));
-      known.set(node, (vertex = vertexOf(node, sources, -1, node.op as PlainOp)));
-    }
-    return vertex;
+  /** The steps of a node as vertices: the last one. */
+  const stepsOf = (node: Node, sources: readonly Vertex[]): Vertex => {
+    const { last, key } = searched(node);
+    const known = new Map(key.map((source, i) => [source, sources[i]!]));
+    const vertexFor = (step: Node): Vertex => {
+      let vertex = known.get(step);
+      if (!vertex) known.set(step, (vertex = vertexOf(step, step.sources.map(vertexFor), -1, step.op as PlainOp)));
+      return vertex;
+    };
+    return vertexFor(last);
   };
   for (const node of trace.nodes) {
     const op = node.storage === null ? node.op : 'leaf';
@@ -99,8 +101,7 @@ export function canonicalize(
     if (op === 'aluNumber') {
       const [number, plain] = partsOf(node);
       vertex = vertexOf(plain, [...sources, vertexOf(number, none, slot, 'const')], -1, 'alu');
-    } else if (op === 'search') vertex = stepsOf(searched(node), new Map(node.sources.map((s, i) => [s, sources[i]!])));
-    else vertex = vertexOf(node, sources, slot, op);
+    } else vertex = op === 'search' ? stepsOf(node, sources) : vertexOf(node, sources, slot, op);
     vertex.numbers.push(node.number);
     vertex.held ||= holds && node.handles > 0;
     of[node.number] = vertex;

@@ -18,9 +18,10 @@ export type Comes = 'lt' | 'le';
 export const searchNode = (sorted: Node, values: Node, comes: Comes): Node =>
   new Node('search', 'i32', values.shape, [sorted, values], args.alu(comes));
 
-/** The steps of a search. */
-export function searched(search: Node): Node {
-  const [sorted, values] = search.sources as [Node, Node];
+/** The steps of a search: the last of them, and what they are computed from. */
+export function searched(search: Node): { readonly last: Node; readonly key: readonly Node[] } {
+  const key = search.sources;
+  const [sorted, values] = key as [Node, Node];
   const how = args.aluOf(search);
   const n = sorted.size;
   const comes = (at: Node): Node => {
@@ -36,5 +37,5 @@ export function searched(search: Node): Node {
   let step = 2 ** Math.floor(Math.log2(n));
   for (let passed = n - step + 1; step >= 1; passed = step /= 2)
     found = alu('add', found, alu('where', comes(alu('add', found, fixed(step - 1))), fixed(passed), fixed(0)));
-  return found;
+  return { last: found, key };
 }
