@@ -11,18 +11,20 @@ import { aluNode, makeNode, Node, noNodes } from './node.ts';
 const alu = (op: AluOp, ...sources: readonly Node[]): Node => aluNode(aluRows[op], sources);
 const fixed = (v: number): Node => new Node('const', 'i32', noInts, noNodes, fixedArg, v);
 
-/** How an element compares with a value that it comes before: one that is less, or on the right side of equal ones no more than that. */
-export type Comes = 'lt' | 'le';
-
-/** What stands for a search; neither the row nor the values are empty. */
-export const searchNode = (sorted: Node, values: Node, comes: Comes): Node =>
-  new Node('search', 'i32', values.shape, [sorted, values], args.alu(comes));
+/**
+ * How many elements of a sorted row come before each value: those less than it (`lt`), or no more than it (`le`). NaN comes last. A node
+ * that stands for the search.
+ */
+export const search = (sorted: Node, values: Node, comes: 'lt' | 'le'): Node =>
+  sorted.size > 0 && values.size > 0
+    ? new Node('search', 'i32', values.shape, [sorted, values], args.alu(comes))
+    : new Node('expand', 'i32', values.shape, [fixed(0)], noInts);
 
 /** The steps of a search: the last of them, and what they are computed from. */
-export function searched(search: Node): { readonly last: Node; readonly key: readonly Node[] } {
-  const key = search.sources;
+export function searched(node: Node): { readonly last: Node; readonly key: readonly Node[] } {
+  const key = node.sources;
   const [sorted, values] = key as [Node, Node];
-  const how = args.aluOf(search);
+  const how = args.aluOf(node);
   const n = sorted.size;
   const comes = (at: Node): Node => {
     const element = makeNode('gather', sorted.dtype, at.shape.values, [sorted, at], args.look);

@@ -8,11 +8,11 @@ import { type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args as nodeArgs } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
+import { search } from '../graph/search.ts';
 import { alu, cast, constant, reshape } from './build.ts';
 import { counting, elementAt, filled, packed, placed, positionsOf, runningCount, wholeNumber } from './compact.ts';
 import type { Unique } from './dynamic.ts';
 import { checkBins, edgesOf, type HistogramOptions, mostBins, upload } from './histogram.ts';
-import { search } from './search.ts';
 import type { Tensor } from './tensor.ts';
 
 /** Tensors for nodes; `all` for nodes that share what they are made from. */
