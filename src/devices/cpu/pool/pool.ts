@@ -137,7 +137,7 @@ export class WorkerPool {
 
   /** Until the next job workers sleep: somebody else's threads need their cores. */
   rest(): void {
-    this.#words[word.rest] = 1;
+    Atomics.store(this.#words, word.rest, 1);
   }
 
   #note(lanes: LaneTime[]): void {

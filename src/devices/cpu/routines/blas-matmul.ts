@@ -8,7 +8,6 @@ import type { CpuBuffer } from '../buffer.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import type { WasmModule } from '../wasm/module.ts';
-import { Mirrors } from './mirror.ts';
 
 /** What copies small buffers in and out, and makes modules: given, so that this file shares no other with what pages load. */
 export interface Staging {
@@ -27,7 +26,6 @@ export class BlasMatmul implements CpuProgram {
   readonly #blas: Blas;
   readonly #staging: Staging;
   readonly #mayHalve: boolean;
-  readonly #mirrors: Mirrors;
   readonly #pointers: number[] = [];
   /** Views of the operands of the last run: products of the same operands are common, and making a view takes longer than looking at it. */
   readonly #views: Uint8Array[] = [];
@@ -45,7 +43,6 @@ export class BlasMatmul implements CpuProgram {
     this.#blas = blas;
     this.#staging = staging;
     this.#mayHalve = blas.halves && isOwnTranspose(routine);
-    this.#mirrors = new Mirrors(engine.memory, staging.WasmModule);
     const letter = type === 'f32' ? 's' : 'd';
     const half = this.#mayHalve ? `, cblas_${letter}syrk if both operands are one matrix,` : '';
     this.source = `;; cblas_${letter}gemm${half} of ${blas.name}\n`;
@@ -65,7 +62,7 @@ export class BlasMatmul implements CpuProgram {
       const result = this.#view(2, at, r.m * r.n * size);
       if (halves) {
         this.#blas.runHalf(r, left, result);
-        this.#mirrors.run(r.type, at, r.n);
+        this.#blas.mirrors.run(memory, this.#staging.WasmModule, r.type, at, r.n);
         continue;
       }
       const right = this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size);
@@ -84,6 +81,7 @@ export class BlasMatmul implements CpuProgram {
 
   dispose(): void {
     this.#views.length = 0;
+    this.#blas.mirrors.unbind();
   }
 }
 

@@ -4,7 +4,8 @@ import type { CpuMemory } from '../memory.ts';
 import type { Code } from '../wasm/code.ts';
 import type { Func, WasmModule } from '../wasm/module.ts';
 
-type Mirror = (at: number, side: number) => void;
+/** By type: mirrors the matrix at an address, of so many rows, but for the squares on its diagonal and what is below the last of them. */
+type Exports = Readonly<Record<'f32' | 'f64', (at: number, rows: number) => void>>;
 
 /** Squares of a tile, along each side: the lines of a tile stay in the cache while it is mirrored. */
 const tile = 4;
@@ -13,37 +14,35 @@ const lanesOf = { f32: 4, f64: 2 } as const;
 
 /** Mirrors n×n matrices in the memory. `Module`: given, so that this file shares no other with what pages load. */
 export class Mirrors {
-  readonly #memory: CpuMemory;
-  readonly #Module: typeof WasmModule;
-  #mirror: Mirror | null = null;
+  #exports: Exports | null = null;
   /** The memory the instance is bound to. */
   #boundTo: WebAssembly.Memory | null = null;
 
-  constructor(memory: CpuMemory, Module: typeof WasmModule) {
-    this.#memory = memory;
-    this.#Module = Module;
-  }
-
   /** The matrix at an address. */
-  run(type: 'f32' | 'f64', address: number, n: number): void {
+  run(memory: CpuMemory, Module: typeof WasmModule, type: 'f32' | 'f64', address: number, n: number): void {
     const lanes = lanesOf[type];
-    this.#bound(type)(address, n);
-    // Squares on the diagonal, and what is below the last of them.
-    const c = this.#memory.views[type];
+    this.#bound(memory, Module)[type](address, n);
+    // What is left to do: squares on the diagonal, and what is below the last of them.
+    const c = memory.views[type];
     const at = address / (16 / lanes);
     const whole = n - (n % lanes);
     for (let j = 0; j < n; j++)
       for (let i = j < whole ? j - (j % lanes) : 0; i < j; i++) c[at + j * n + i] = c[at + i * n + j]!;
   }
 
-  #bound(type: 'f32' | 'f64'): Mirror {
-    const { memory, shared } = this.#memory;
-    if (this.#mirror !== null && this.#boundTo === memory) return this.#mirror;
-    const module = new this.#Module({ module: 'env', name: 'memory', shared });
-    emitMirror(module.func(['i32', 'i32'], [], 'mirror'), lanesOf[type]);
+  /** Lets go of the memory. */
+  unbind(): void {
+    this.#exports = null;
+    this.#boundTo = null;
+  }
+
+  #bound({ memory, shared }: CpuMemory, Module: typeof WasmModule): Exports {
+    if (this.#exports !== null && this.#boundTo === memory) return this.#exports;
+    const module = new Module({ module: 'env', name: 'memory', shared });
+    for (const type of ['f32', 'f64'] as const) emitMirror(module.func(['i32', 'i32'], [], type), lanesOf[type]);
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(module.bytes()), { env: { memory } });
     this.#boundTo = memory;
-    return (this.#mirror = exports.mirror as Mirror);
+    return (this.#exports = exports as unknown as Exports);
   }
 }
 
