@@ -103,6 +103,8 @@ export const args = {
   backOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
   sort: (descending: boolean): Ints => (descending ? downwards : upwards),
   sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
+  /** Of a gather from a row: each place looks at a position of its own, which is computed there and in range. */
+  look: internInts([0, 1]),
   compact: (what: Compact['what']): Ints => internInts([packings.indexOf(what)]),
   compactOf: (n: { arg: Ints }): Compact['what'] => packings[n.arg.values[0]!]!,
   scatter: (combine: Combine, axis: number, perElement: boolean, clips = false): Ints =>

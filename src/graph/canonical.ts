@@ -1,6 +1,6 @@
 // The graph a compilation works on: a private copy of the traced nodes in which equal computations are one vertex.
 //
-// Draws of random numbers and reductions of small windows are written out (draws.ts, write-out.ts). A concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are
+// Draws of random numbers, searches and reductions of small windows are written out (draws.ts, search.ts, write-out.ts). A concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are
 // concatenations themselves. No other op has more than a handful of sources.
 
 import type { DType } from '../base/dtype.ts';
@@ -9,11 +9,12 @@ import type { FusedAttention } from './attention.ts';
 import { writtenDraw } from './draws.ts';
 import type { Ints } from './intern.ts';
 import { type Node, type NodeOp, partsOf } from './node.ts';
+import { searched } from './search.ts';
 import { scalarsOf, type Trace } from './trace.ts';
 import { writtenOut } from './write-out.ts';
 
-/** What a node does, with the number of an op as a vertex of its own, and draws written out. */
-type PlainOp = Exclude<NodeOp, 'aluNumber' | 'draw'>;
+/** What a node does, with the number of an op and the steps of a draw or search as vertices of their own. */
+type PlainOp = Exclude<NodeOp, 'aluNumber' | 'draw' | 'search'>;
 
 export interface Vertex {
   readonly id: number;
@@ -79,16 +80,15 @@ export function canonicalize(
     if (slot < 0) table.add(vertex);
     return vertex;
   };
-  /** The steps of a draw as vertices: the last one. */
-  const drawn = (node: Node, sources: readonly Vertex[]): Vertex => {
-    const { last, key } = writtenDraw(node);
-    const known = new Map(key.map((word, i) => [word, sources[i]!]));
+  /** The steps of a node as vertices: the last one. */
+  const stepsOf = (node: Node, sources: readonly Vertex[]): Vertex => {
+    const known = new Map(node.sources.map((source, i) => [source, sources[i]!]));
     const vertexFor = (step: Node): Vertex => {
       let vertex = known.get(step);
       if (!vertex) known.set(step, (vertex = vertexOf(step, step.sources.map(vertexFor), -1, step.op as PlainOp)));
       return vertex;
     };
-    return vertexFor(last);
+    return vertexFor(node.op === 'draw' ? writtenDraw(node) : searched(node));
   };
   for (const node of trace.nodes) {
     const op = node.storage === null ? node.op : 'leaf';
@@ -101,7 +101,8 @@ export function canonicalize(
     if (op === 'aluNumber') {
       const [number, plain] = partsOf(node);
       vertex = vertexOf(plain, [...sources, vertexOf(number, none, slot, 'const')], -1, 'alu');
-    } else vertex = op === 'draw' ? drawn(node, sources) : vertexOf(node, sources, slot, op);
+    } else if (op === 'draw' || op === 'search') vertex = stepsOf(node, sources);
+    else vertex = vertexOf(node, sources, slot, op);
     vertex.numbers.push(node.number);
     vertex.held ||= holds && node.handles > 0;
     of[node.number] = vertex;

@@ -6,9 +6,8 @@
 import type { DType } from '../base/dtype.ts';
 import { args, type draws } from './args.ts';
 import { below, counterOf, gauss, gaussPair, pairsOf, threefry, unit } from './distributions.ts';
-import { noInts } from './intern.ts';
 import { cast, expand } from './make.ts';
-import { makeNode, Node, noNodes } from './node.ts';
+import { makeNode, type Node } from './node.ts';
 
 export type Draw = (typeof draws)[number];
 
@@ -45,10 +44,8 @@ const steps: Readonly<Record<Draw, (shape: readonly number[], key: Key, range: n
   below: (shape, key, range) => below(wordsOf(shape, key), range),
 };
 
-/** The steps of a `draw`, over two nodes that stand for the words of its key. */
-export function writtenDraw(node: Node): { readonly last: Node; readonly key: Key } {
-  const [key0, key1] = node.sources.map(({ dtype, shape }) => new Node('leaf', dtype, shape, noNodes, noInts));
+/** The steps of a `draw`, over its key: the last of them. */
+export function writtenDraw(node: Node): Node {
   const { draw, range } = args.drawOf(node);
-  const key: Key = [key0!, key1!];
-  return { last: cast(steps[draw](node.shape.values, key, range), node.dtype), key };
+  return cast(steps[draw](node.shape.values, node.sources as Key, range), node.dtype);
 }

@@ -28,6 +28,7 @@ const nodeOps = [
   'window',
   'gather',
   'takeAlong',
+  'search',
   'reduce',
   'matmul',
   'scan',
@@ -59,6 +60,9 @@ export interface IndexCheck {
   readonly bad: Node;
   /** What is told if it is true. */
   readonly message: () => string;
+  /** What was held against which size. */
+  readonly indices: Node;
+  readonly size: number;
 }
 
 /** Computes values again: one node per result of the call that made them. */

@@ -273,7 +273,9 @@ export const isView = (v: Vertex): boolean => views.has(v.op);
 const nothing: ReadonlySet<Vertex> = new Set();
 
 /** Whether a vertex reads a source where it is computed itself. One of rank 0 serves every position. */
-const keepsPlace = (v: Vertex, source: Vertex): boolean => inPlace.has(v.op) && source.shape.length === v.shape.length;
+const keepsPlace = (v: Vertex, source: Vertex): boolean =>
+  source.shape.length === v.shape.length &&
+  (inPlace.has(v.op) || (v.op === 'gather' && v.arg === args.look && v.sources[0] !== source));
 
 /** Ways from a vertex down to others, as numbers; 0 is the way to itself. */
 class Ways {

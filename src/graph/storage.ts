@@ -35,6 +35,7 @@ interface Rare {
   lent: 'lent' | 'corrupt' | null;
   site: Site | null;
   spare: { used: boolean } | null;
+  below: number;
   /** Copies behind the first. */
   others: readonly Copy[] | null;
   /** The device that what is in host memory was read from, if it wants that back. */
@@ -51,6 +52,7 @@ const nothingRare: Readonly<Rare> = {
   lent: null,
   site: null,
   spare: null,
+  below: Number.POSITIVE_INFINITY,
   others: null,
   reader: null,
 };
@@ -152,6 +154,15 @@ export class Storage {
 
   set spare(spare: Rare['spare']) {
     this.#set('spare', spare);
+  }
+
+  /** Its whole numbers are known to be positions of an axis of this length, or negative ones; infinity if nobody has looked. */
+  get below(): number {
+    return (this.#rare ?? nothingRare).below;
+  }
+
+  set below(size: number) {
+    this.#set('below', size);
   }
 
   #set<K extends keyof Rare>(key: K, value: Rare[K]): void {

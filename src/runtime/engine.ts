@@ -440,6 +440,8 @@ export class Engine {
     const { place, plan } = executable;
     const undo = (): void => releaseMade(place, buffers, plan.leaves);
     const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs, undo) : null;
+    // Values that were found in range are not checked again: they never change.
+    if (own?.length === 0) for (const { indices, size } of t.checks) if (indices.storage) indices.storage.below = size;
     return withInherited(own, t.leaves);
   }
 }

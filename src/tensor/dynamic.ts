@@ -7,10 +7,10 @@ import { type DType, promote } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { turnIfDueAfterShort } from '../base/turn.ts';
 import { ShapeError } from '../errors.ts';
+import { search } from '../graph/search.ts';
 import { cast } from './build.ts';
 import type { HistogramOptions } from './histogram.ts';
 import { Network } from './nn.ts';
-import { search } from './search.ts';
 import type { Tensor } from './tensor.ts';
 import type * as Waiting from './waiting.ts';
 
@@ -87,7 +87,7 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
       });
     }
     const dtype = promote(this.dtype, values.dtype);
-    return this.make<'i32'>(search(cast(this.node, dtype), cast(values.node, dtype), side));
+    return this.make<'i32'>(search(cast(this.node, dtype), cast(values.node, dtype), side === 'left' ? 'lt' : 'le'));
   }
 
   /**

@@ -209,6 +209,7 @@ const comparedAs: Readonly<Partial<Record<DType, DType>>> = { u8: 'i32' };
 
 /** A bool scalar that is true if any index lies outside -size … size-1; null if none can. */
 function rangeCheck(indices: Node, size: number, where: string, shape: Shape): IndexCheck | null {
+  if (indices.storage && indices.storage.below <= size) return null;
   const wide = cast(indices, comparedAs[indices.dtype] ?? indices.dtype);
   const [lo, hi] = intRange[wide.dtype as keyof typeof intRange];
   const tests: Node[] = [];
@@ -220,6 +221,8 @@ function rangeCheck(indices: Node, size: number, where: string, shape: Shape): I
     bad: makeNode('reduce', 'bool', [], [reshape(bad, [bad.size])], args.reduce('any', [0])),
     // An error notes where it is made, which takes longer than work on a thousand values.
     message: () => outOfRange(where, 'an index', size, shape).message,
+    indices,
+    size,
   };
 }
 

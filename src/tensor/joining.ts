@@ -29,18 +29,18 @@ function branches(a: Node | ScalarInput, b: Node | ScalarInput): [Node, Node] {
 /** Nodes one behind the other along an axis. */
 export function concat(nodes: readonly Node[], axis: number, call = 'concat'): Node {
   const first = checkSome(nodes, call);
-  const shape = first.shape.values;
+  const shape = first.shape.quick;
   const a = normalizeAxis(axis, shape.length, call);
   let dtype = first.dtype;
   let length = 0;
   for (const n of nodes) {
-    const { values } = n.shape;
+    const { quick } = n.shape;
     if (n.dtype !== dtype) dtype = promote(dtype, n.dtype);
-    length += values[a]!;
-    if (values === shape || isAlike(values, shape, a)) continue;
+    length += quick[a]!;
+    if (quick === shape || isAlike(quick, shape, a)) continue;
     throw new ShapeError({
       code: 'SHAPE_MISMATCH',
-      message: `${call}: ${show(values)} does not fit ${show(shape)} along axis ${a}`,
+      message: `${call}: ${show(quick)} does not fit ${show(shape)} along axis ${a}`,
       fix: 'All sizes but that of the axis must be equal.',
       where: call,
     });
@@ -61,8 +61,8 @@ function isAlike(a: Shape, b: Shape, but: number): boolean {
 
 /** Nodes of one shape along a new axis. */
 export function stack(nodes: readonly Node[], axis: number): Node {
-  const shape = checkSome(nodes, 'stack').shape.values;
-  const bad = nodes.find((n) => !sameShape(n.shape.values, shape));
+  const shape = checkSome(nodes, 'stack').shape.quick;
+  const bad = nodes.find((n) => !sameShape(n.shape.quick, shape));
   if (bad) {
     throw new ShapeError({
       code: 'SHAPE_MISMATCH',

@@ -54,7 +54,7 @@ export abstract class Linear<D extends DType = DType> extends Ordering<D> {
 }
 
 function dotNode(a: Node, b: Node): Node {
-  const [p, q] = [a.shape.values, b.shape.values];
+  const [p, q] = [a.shape.quick, b.shape.quick];
   if (p.length === 0 || q.length === 0) return binaryOps.mul.build(a, b, 'dot');
   if (q.length <= 2) return matmulNode(a, b, 'exact', 'dot');
   const [k, k2] = [p[p.length - 1]!, q[q.length - 2]!];
@@ -69,7 +69,7 @@ function dotNode(a: Node, b: Node): Node {
 
 /** Matrix product of two nodes with NumPy's rules for vectors and leading axes. */
 export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matmul'): Node {
-  const [p, q] = [a.shape.values, b.shape.values];
+  const [p, q] = [a.shape.quick, b.shape.quick];
   if (p.length === 0 || q.length === 0) throw mismatch(p, q, 'A matrix product takes no scalars; use mul.', where);
   const dtype = promote(a.dtype, b.dtype);
   if (dtype === 'bool') {
@@ -92,7 +92,7 @@ export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matm
   }
   const x = p.length === 1 ? reshape(a, [1, p[0]!]) : a;
   const y = q.length === 1 ? reshape(b, [q[0]!, 1]) : b;
-  const [xs, ys] = [x.shape.values, y.shape.values];
+  const [xs, ys] = [x.shape.quick, y.shape.quick];
   const [m, k] = xs.slice(-2) as [number, number];
   const [k2, n] = ys.slice(-2) as [number, number];
   if (k !== k2) throw mismatch(p, q, 'Transpose one of them, or check the order of the arguments.', where);
@@ -110,7 +110,7 @@ export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matm
 
 /** An operand whose leading axes are all 1 is shared by the batch; any other must have the batch's shape. */
 function withBatch(x: Node, batch: Shape): Node {
-  const shape = x.shape.values;
+  const shape = x.shape.quick;
   const lead = shape.slice(0, -2);
   if (sizeOf(lead) === 1) return x;
   return expand(x, [...batch, ...shape.slice(-2)]);

@@ -38,7 +38,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.arange(6).reshape([2, -1]) // → [[0, 1, 2], [3, 4, 5]]
    */
   reshape(shape: Shape): Tensor<D> {
-    return this.make<D>(reshape(this.node, inferShape(shape, this.shape)));
+    return this.make<D>(reshape(this.node, inferShape(shape, this.node.shape.quick)));
   }
 
   /**
@@ -205,9 +205,10 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    */
   flip(axes?: number | readonly number[]): Tensor<D> {
     const flipped = new Set(normalizeAxes(axes, this.rank, 'flip'));
-    const starts = this.shape.map((d, i) => (flipped.has(i) ? Math.max(0, d - 1) : 0));
-    const steps = this.shape.map((d, i) => (flipped.has(i) && d > 1 ? -1 : 1));
-    return this.make<D>(strided(this.node, starts, steps, this.shape));
+    const shape = this.node.shape.quick;
+    const starts = shape.map((d, i) => (flipped.has(i) ? Math.max(0, d - 1) : 0));
+    const steps = shape.map((d, i) => (flipped.has(i) && d > 1 ? -1 : 1));
+    return this.make<D>(strided(this.node, starts, steps, shape));
   }
 
   /**

@@ -142,7 +142,7 @@ function sorted(
   where: string,
   keep = Number.POSITIVE_INFINITY,
 ): { values: () => Node; positions: () => Node } {
-  const shape = x.shape.values;
+  const shape = x.shape.quick;
   const a = normalizeAxis(axis, shape.length, where);
   if (positionType(shape[a]!) !== 'i32') throw tooLong(where, shape, a);
   const first = (node: Node, along: number): Node => (keep < shape[a]! ? beginning(node, along, keep) : node);

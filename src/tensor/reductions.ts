@@ -264,7 +264,7 @@ function position(
   options: { axis?: number | undefined; keepdims?: boolean | undefined },
 ): Node {
   const value = x.dtype === 'bool' ? cast(x, 'u8') : x;
-  const shape = x.shape.values;
+  const shape = x.shape.quick;
   if (options.axis !== undefined) {
     const axis = normalizeAxis(options.axis, shape.length, op);
     const at = firstExtreme(op, value, axis);
@@ -279,7 +279,7 @@ const partLength = 2 ** 30;
 
 /** The position of the extreme along an axis, whose length i32 need not hold. */
 function firstExtreme(op: 'argmax' | 'argmin', x: Node, axis: number): Node {
-  const shape = x.shape.values;
+  const shape = x.shape.quick;
   const n = shape[axis]!;
   if (positionType(n) === 'i32') return reduce(op, x, shape.length === 1 ? {} : { axis }, op);
   const [before, after] = [shape.slice(0, axis), shape.slice(axis + 1)];

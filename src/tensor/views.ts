@@ -107,13 +107,13 @@ export function repeated(x: Node, times: number, axis: number, where: string): N
 /** The elements on a diagonal of the last two axes. */
 export function diagonalOf(x: Node, offset: number, where: string): Node {
   checkWhole(offset, 'offset', where);
-  const shape = x.shape.values;
+  const shape = x.shape.quick;
   const [rows, columns] = lastTwo(shape, where);
   const length = Math.max(0, Math.min(rows + Math.min(offset, 0), columns - Math.max(offset, 0)));
   const first = offset >= 0 ? offset : -offset * columns;
   const lead = shape.slice(0, -2);
-  const range = length === 0 ? ([0, 0] as const) : ([first, first + (length - 1) * (columns + 1) + 1] as const);
-  return sliced(reshape(x, [...lead, rows * columns]), [...lead.map(() => null), [...range, columns + 1]], where);
+  const each = (of: number, last: number): number[] => [...lead.map(() => of), last];
+  return strided(reshape(x, [...lead, rows * columns]), each(0, first), each(1, columns + 1), [...lead, length]);
 }
 
 /** A bool node: column ≤ row + k (lower) or column ≥ row + k (upper) on the last two axes. */

@@ -8,11 +8,11 @@ import { type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args as nodeArgs } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
+import { search } from '../graph/search.ts';
 import { alu, cast, constant, reshape } from './build.ts';
 import { counting, elementAt, filled, packed, placed, positionsOf, runningCount, wholeNumber } from './compact.ts';
 import type { Unique } from './dynamic.ts';
 import { checkBins, edgesOf, type HistogramOptions, mostBins, upload } from './histogram.ts';
-import { search } from './search.ts';
 import type { Tensor } from './tensor.ts';
 
 /** Tensors for nodes; `all` for nodes that share what they are made from. */
@@ -103,7 +103,7 @@ export async function histogram(
   using thresholds = made.one(upload(x.host, limits, x.dtype));
   const values = row.node;
   // A bin has its lower end: the number of edges up to an element, less one. The last one has its upper end, too.
-  const found = alu('sub', search(thresholds.node, values, 'right'), constant('i32', 1));
+  const found = alu('sub', search(thresholds.node, values, 'le'), constant('i32', 1));
   const atEnd = alu('eq', found, constant('i32', bins));
   const bin =
     top === null

@@ -158,6 +158,17 @@ describe.each(targets)('random numbers on $name', (target) => {
     expect(Math.abs(moments(wide as Float32Array)[0]) / 3e38).toBeLessThan(0.1);
   });
 
+  it('are the upper word of a draw of 64 bits times the range', async () => {
+    if (!target.dtypes(rt).has('u64')) return;
+    const draw = async (high: number, dtype: 'u32' | 'u64'): Promise<bigint[]> =>
+      Array.from(await rt.random.integers([300], { seed: 5, high, dtype }).data(), BigInt);
+    const [first, both] = [await draw(2 ** 32, 'u32'), await draw(2 ** 52, 'u64')];
+    for (const n of [1, 2, 3, 100, 2 ** 16 - 1, 2 ** 16, 2 ** 16 + 1, 2 ** 32 - 1]) {
+      const want = first.map((x, i) => (((x << 32n) | BigInt.asUintN(32, both[i]!)) * BigInt(n)) >> 64n);
+      expect(await draw(n, 'u32')).toEqual(want);
+    }
+  });
+
   it('of integers fill any range evenly, also one of 2³² and more', async () => {
     const has = target.dtypes(rt);
     for (const [dtype, low, high] of [

@@ -56,3 +56,34 @@ describe('positions that are no positions', () => {
     expect(() => x.sliceAt([other.tensor([1], [1], { dtype: 'i32' })], [2])).toThrow(/different runtimes/);
   });
 });
+
+describe('indices that are tensors', () => {
+  it('are checked once for an axis of one length, and again for a shorter one', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'] });
+    const [long, x, short] = [rt.arange(9), rt.arange(5), rt.arange(4)];
+    const at = rt.tensor([4, -5, 0], [3], { dtype: 'i32' });
+    const kernels = (t: Tensor): number => rt.explain(t).kernels.length;
+    expect(kernels(x.gather(at, 0))).toBe(2);
+    expect([...x.gather(at, 0).dataSync()].map(Number)).toEqual([4, 0, 0]);
+    expect(kernels(x.gather(at, 0))).toBe(1);
+    expect([...long.gather(at, 0).dataSync()].map(Number)).toEqual([4, 4, 0]);
+    expect(() => short.gather(at, 0).dataSync()).toThrow(/out of range for an axis of size 4/);
+    expect(() => short.gather(at, 0).dataSync()).toThrow(/out of range for an axis of size 4/);
+  });
+
+  it('are checked whenever a compiled function is given others', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'] });
+    const x = rt.arange(5).compute();
+    const [good, bad] = [
+      [4, -5],
+      [4, 5],
+    ].map((list) => rt.tensor(list, [2], { dtype: 'i32' })) as [Tensor, Tensor];
+    const look = rt.compile((at: Tensor) => x.gather(at, 0));
+    for (let i = 0; i < 3; i++) {
+      x.gather(good, 0).compute();
+      expect([...look(good).dataSync()].map(Number)).toEqual([4, 0]);
+      expect(() => look(bad).dataSync()).toThrow(/out of range/);
+      expect(() => x.gather(bad, 0).dataSync()).toThrow(/out of range/);
+    }
+  });
+});

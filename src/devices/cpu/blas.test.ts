@@ -38,8 +38,8 @@ function hostWith(libraries: Readonly<Record<string, readonly string[]>>, calls:
 }
 
 /** Two products of a matrix and its own transpose, bound as one buffer, beside those of two equal ones. */
-function checkOwnTranspose(one: CpuDevice, two: CpuDevice, type: 'f32' | 'f64', transposeA: boolean): void {
-  const [n, k, batch] = [75, 90, 2];
+function checkOwnTranspose(one: CpuDevice, two: CpuDevice, type: 'f32' | 'f64', transposeA: boolean, n: number): void {
+  const [k, batch] = [90, 2];
   const work: Routine = {
     kind: 'routine',
     op: 'matmul',
@@ -221,7 +221,8 @@ describe('a system BLAS', () => {
         }
       }
       for (const type of ['f32', 'f64'] as const)
-        for (const transposeA of [false, true]) checkOwnTranspose(with_, without, type, transposeA);
+        for (const transposeA of [false, true])
+          for (const n of [64, 75, 97, 130]) checkOwnTranspose(with_, without, type, transposeA, n);
       expect(with_.caps.details.blas).toBe(found);
       expect(without.caps.details.blas).toBe('none');
       await with_.close();

@@ -11,6 +11,7 @@ import type { WasmEngine } from './engine.ts';
 import type { ThreadHost } from './host.ts';
 import type { CpuProgram } from './program.ts';
 import { BlasMatmul, type Staging } from './routines/blas-matmul.ts';
+import { Mirrors } from './routines/mirror.ts';
 
 /** C = A · B, row-major; a transposed operand is given as it lies. */
 export interface Product {
@@ -93,6 +94,8 @@ function halfOf(library: ReturnType<Koffi['load']>): Library['half'] {
 }
 
 export class Blas {
+  /** What completes the results of `runHalf`. */
+  readonly mirrors = new Mirrors();
   readonly #host: ThreadHost;
   readonly #wanted: boolean | string;
   readonly #threads: number;

@@ -131,6 +131,10 @@ export class SharedWork {
 
 /** Below this, waking workers costs more than it saves. */
 const parallelNanoseconds = 60_000;
+/** The same for workers that sleep. Elementwise work on what is in the caches takes a tenth of what it is thought to. */
+const wakingNanoseconds = 4 * parallelNanoseconds;
+/** Work that follows a product of a library, and is followed by the next: the workers of one wait for the threads of the other. */
+const restingRuns = 8;
 const chunksPerThread = 8;
 
 /** Work lost a worker, and may be repeated: with other buffers, as the worker may still write to these. */
@@ -152,6 +156,8 @@ export class WasmEngine {
   /** Where the times of the workers go; null if nobody wants to know. */
   lanes: LaneTime[] | null = null;
   #pool: WorkerPool | null = null;
+  /** Runs for which workers are not yet woken lightly. */
+  #resting = 0;
 
   constructor(memory: CpuMemory, host: ThreadHost, threads: number, patience: number) {
     this.memory = memory;
@@ -168,7 +174,14 @@ export class WasmEngine {
 
   /** Whether workers take part. */
   spreads({ items, grain, nanoseconds }: SharedWork): boolean {
-    return this.threads > 1 && items > grain && nanoseconds > parallelNanoseconds && this.settled;
+    const least = this.#resting > 0 ? wakingNanoseconds : parallelNanoseconds;
+    return this.threads > 1 && items > grain && nanoseconds > least && this.settled;
+  }
+
+  /** Workers leave their cores to threads of others that are about to compute. */
+  rest(): void {
+    this.#resting = restingRuns;
+    this.#pool?.rest();
   }
 
   run(work: SharedWork): void {
@@ -176,7 +189,10 @@ export class WasmEngine {
     const exports = code.exports(this.memory);
     try {
       if (this.spreads(work)) this.#spread(work, exports);
-      else exports.run(this.memory.args, 0, work.items);
+      else {
+        exports.run(this.memory.args, 0, work.items);
+        if (this.#resting > 0) this.#resting--;
+      }
       if (work.finish) exports.finish!(this.memory.args);
     } catch (cause) {
       if (!(cause instanceof WebAssembly.RuntimeError)) throw cause;

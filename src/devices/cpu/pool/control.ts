@@ -27,6 +27,8 @@ export const word = {
   fault: 11,
   /** 1: workers note when they were at work. */
   timed: 12,
+  /** 1: workers that wait for the next job go to sleep. */
+  rest: 13,
 } as const;
 
 /** Words of one worker, from `slotWord(i)` on. */

@@ -112,6 +112,7 @@ export class WorkerPool {
     w[word.codeAddress] = job.codeAddress;
     w[word.codeBytes] = job.codeBytes;
     w[word.timed] = lanes ? 1 : 0;
+    w[word.rest] = 0;
     Atomics.store(w, word.next, 0);
     Atomics.store(w, word.open, 1);
     Atomics.add(w, word.epoch, 1);
@@ -132,6 +133,11 @@ export class WorkerPool {
     }
     if (lanes) this.#note(lanes);
     return done === chunks;
+  }
+
+  /** Until the next job workers sleep: somebody else's threads need their cores. */
+  rest(): void {
+    Atomics.store(this.#words, word.rest, 1);
   }
 
   #note(lanes: LaneTime[]): void {

@@ -44,7 +44,7 @@ const serve = (memory, worker, me) => {
   let seen = 0;
   Atomics.store(words, me + ${slot.state}, ${state.asleep});
   for (;;) {
-    for (let i = 0; i < ${spins} && Atomics.load(words, ${word.epoch}) === seen; i++);
+    for (let i = 0; i < ${spins} && Atomics.load(words, ${word.epoch}) === seen && Atomics.load(words, ${word.rest}) === 0; i++);
     while (Atomics.load(words, ${word.epoch}) === seen) Atomics.wait(words, ${word.epoch}, seen);
     seen = Atomics.load(words, ${word.epoch});
     if (Atomics.load(words, ${word.stop})) break;

@@ -145,14 +145,16 @@ function lookup(em: Emitter, e: Load, p: number, s: WasmScope): void {
   s.code.set(base);
   const positions: number[] = [];
   const v = em.temp();
-  s.code.v128(zero).set(v);
   for (let lane = 0; lane < lanes; lane++) {
     const at = p * (128 / width) + lane;
     const part = at >> 2;
     const local = (positions[part] ??= gatedIndex(em, e, part, s));
     s.code.get(local).lane('i32x4.extract_lane', at & 3);
     if (shift > 0) s.code.i32(shift).op('i32.shl');
-    s.code.get(base).op('i32.add').get(v).memLane(laneLoads[width], lane).set(v);
+    s.code.get(base).op('i32.add');
+    if (lane === 0) loadLow(s.code, width, 0);
+    else s.code.get(v).memLane(laneLoads[width], lane);
+    s.code.set(v);
   }
   s.code.get(v);
   if (e.gate) {

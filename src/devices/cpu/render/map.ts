@@ -32,7 +32,7 @@ import {
 import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { inSquares, type Squared } from './squares.ts';
-import { emitStores, type Target } from './store.ts';
+import { emitCopied, emitStores, isCopied, type Target } from './store.ts';
 import { bodiesLoop } from './usual.ts';
 
 export interface Rendered {
@@ -114,6 +114,12 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     }));
     const fixed = whole ? v.size : chunks.count === 1 && isFixed(cases) ? loop.to - loop.from : null;
     out.get(lo).set(position);
+    if (given.inPlace.length === 0 && targets.every((t) => isCopied(t, v))) {
+      const s = new WasmScope(axes.length + 1, row);
+      for (const t of targets) emitCopied(em, t, { lo, hi }, s);
+      out.append(s.code);
+      return;
+    }
     for (const lanes of bodiesNeeded(bodies, fixed)) {
       const scope = (rare: Set<Expr> | null): WasmScope => new WasmScope(axes.length + 1, row, lanes, rare);
       const emit = (s: WasmScope, between: () => void): void => emitStores(em, targets, s, between);

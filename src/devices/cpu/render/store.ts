@@ -2,11 +2,13 @@
 
 import { byteSize } from '../../../base/dtype.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
-import type { Expr } from '../../../kernel/expr.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
 import type { Output } from '../../../kernel/kernel.ts';
 import type { Emitter } from './emitter.ts';
 import { f32ToBf16, f32ToF16, isHalf } from './half.ts';
 import { laneStores, partsFor, splatBytes, storedWidth, storeLow } from './lanes.ts';
+import type { Range } from './nest.ts';
+import type { AxisLoop } from './plan.ts';
 import type { WasmScope } from './scope.ts';
 
 export interface Target {
@@ -41,6 +43,24 @@ export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope
       store(em, t, p, s, () => s.code.get(local));
     });
   });
+}
+
+/** Bytes of a row from which on the engine's own copy is faster than a loop. */
+const copiedBytes = 16 << 10;
+
+/** Whether the elements of a row are those of a load, neighbours as they lie. */
+export function isCopied({ output: { type, value }, index }: Target, { axis, size }: AxisLoop): boolean {
+  if (value.kind !== 'load' || value.gate || type === 'bool') return false;
+  return size * byteSize(type) >= copiedBytes && strideAlong(value.index, axis) === 1 && strideAlong(index, axis) === 1;
+}
+
+/** Copies the elements from `lo` to `hi`; the position is at `lo`. */
+export function emitCopied(em: Emitter, { output, buffer, index }: Target, { lo, hi }: Range, s: WasmScope): void {
+  const from = output.value as Load;
+  const shift = Math.log2(byteSize(output.type));
+  em.address(buffer, index, shift, s);
+  em.address(from.slot, from.index, shift, s);
+  s.code.get(hi).get(lo).op('i32.sub').i32(shift).op('i32.shl').memoryCopy();
 }
 
 /** Pushes part `p` of an output as it lies in memory. */

@@ -7,11 +7,13 @@ import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
+import type { WasmModule } from '../wasm/module.ts';
 
-/** What copies small buffers in and out: given, so that this file shares no other with what pages load. */
+/** What copies small buffers in and out, and makes modules: given, so that this file shares no other with what pages load. */
 export interface Staging {
   readonly stage: typeof stage;
   readonly unstage: typeof unstage;
+  readonly WasmModule: typeof WasmModule;
 }
 
 export class BlasMatmul implements CpuProgram {
@@ -50,6 +52,7 @@ export class BlasMatmul implements CpuProgram {
     const r = this.#routine;
     const { memory } = this.#engine;
     this.#staging.stage(memory, buffers, 2, this.#pointers);
+    this.#engine.rest();
     const [a, b, c] = this.#pointers as [number, number, number];
     const size = byteSize(r.type);
     const halves = this.#mayHalve && buffers[0] === buffers[1];
@@ -59,7 +62,7 @@ export class BlasMatmul implements CpuProgram {
       const result = this.#view(2, at, r.m * r.n * size);
       if (halves) {
         this.#blas.runHalf(r, left, result);
-        mirror(memory.views[r.type], at / size, r.n);
+        this.#blas.mirrors.run(memory, this.#staging.WasmModule, r.type, at, r.n);
         continue;
       }
       const right = this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size);
@@ -78,21 +81,9 @@ export class BlasMatmul implements CpuProgram {
 
   dispose(): void {
     this.#views.length = 0;
+    this.#blas.mirrors.unbind();
   }
 }
 
 /** Whether both operands may be one matrix, once as it is and once transposed: half of the results are then the other half. */
 const isOwnTranspose = (r: Matmul): boolean => r.m === r.n && r.transposeA !== r.transposeB && r.batchA === r.batchB;
-
-/** Rows and columns that are mirrored together: their lines stay in the cache. */
-const tile = 16;
-
-/** What is right of the diagonal of an n×n matrix, to the left of it as well. */
-function mirror(c: Float32Array | Float64Array, at: number, n: number): void {
-  for (let top = 0; top < n; top += tile)
-    for (let left = top; left < n; left += tile) {
-      const [bottom, right] = [Math.min(n, top + tile), Math.min(n, left + tile)];
-      for (let i = top; i < bottom; i++)
-        for (let j = Math.max(left, i + 1); j < right; j++) c[at + j * n + i] = c[at + i * n + j]!;
-    }
-}

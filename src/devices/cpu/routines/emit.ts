@@ -75,75 +75,49 @@ export interface VectorMachine extends Machine {
   readonly fused: PlainOp | null;
 }
 
-export const vectorMachines: Readonly<Record<'f32' | 'f64' | 'i32' | 'i64', VectorMachine>> = {
-  f32: {
-    bytes: 4,
-    lanes: 4,
-    value: 'f32',
-    load: 'f32.load',
-    store: 'f32.store',
-    splatLoad: 'v128.load32_splat',
-    extract: 'f32x4.extract_lane',
-    add: 'f32x4.add',
-    scalarAdd: 'f32.add',
-    scalarMul: 'f32.mul',
-    mul: 'f32x4.mul',
-    fused: 'f32x4.relaxed_madd',
-  },
-  f64: {
-    bytes: 8,
-    lanes: 2,
-    value: 'f64',
-    load: 'f64.load',
-    store: 'f64.store',
-    splatLoad: 'v128.load64_splat',
-    extract: 'f64x2.extract_lane',
-    add: 'f64x2.add',
-    scalarAdd: 'f64.add',
-    scalarMul: 'f64.mul',
-    mul: 'f64x2.mul',
-    fused: 'f64x2.relaxed_madd',
-  },
-  i32: {
-    bytes: 4,
-    lanes: 4,
-    value: 'i32',
-    load: 'i32.load',
-    store: 'i32.store',
-    splatLoad: 'v128.load32_splat',
-    extract: 'i32x4.extract_lane',
-    add: 'i32x4.add',
-    scalarAdd: 'i32.add',
-    scalarMul: 'i32.mul',
-    mul: 'i32x4.mul',
-    fused: null,
-  },
-  i64: {
-    bytes: 8,
-    lanes: 2,
-    value: 'i64',
-    load: 'i64.load',
-    store: 'i64.store',
-    splatLoad: 'v128.load64_splat',
-    extract: 'i64x2.extract_lane',
-    add: 'i64x2.add',
-    scalarAdd: 'i64.add',
-    scalarMul: 'i64.mul',
-    mul: 'i64x2.mul',
-    fused: null,
-  },
-};
+type Value = Machine['value'];
+
+const machine = (
+  bytes: Machine['bytes'],
+  value: Value,
+  load: MemoryOp = `${value}.load`,
+  store: MemoryOp = `${value}.store`,
+): Machine => ({ bytes, lanes: 16 / bytes, value, load, store });
+
+const [byte, half] = [machine(1, 'i32', 'i32.load8_u', 'i32.store8'), machine(2, 'i32', 'i32.load16_u', 'i32.store16')];
+const [word, long] = [machine(4, 'i32'), machine(8, 'i64')];
 
 /** How elements of each type are loaded and stored as they are. */
 export const machines: Readonly<Record<DType, Machine>> = {
-  bool: { bytes: 1, lanes: 16, value: 'i32', load: 'i32.load8_u', store: 'i32.store8' },
-  u8: { bytes: 1, lanes: 16, value: 'i32', load: 'i32.load8_u', store: 'i32.store8' },
-  i32: { bytes: 4, lanes: 4, value: 'i32', load: 'i32.load', store: 'i32.store' },
-  u32: { bytes: 4, lanes: 4, value: 'i32', load: 'i32.load', store: 'i32.store' },
-  i64: { bytes: 8, lanes: 2, value: 'i64', load: 'i64.load', store: 'i64.store' },
-  u64: { bytes: 8, lanes: 2, value: 'i64', load: 'i64.load', store: 'i64.store' },
-  f16: { bytes: 2, lanes: 8, value: 'i32', load: 'i32.load16_u', store: 'i32.store16' },
-  bf16: { bytes: 2, lanes: 8, value: 'i32', load: 'i32.load16_u', store: 'i32.store16' },
-  f32: { bytes: 4, lanes: 4, value: 'f32', load: 'f32.load', store: 'f32.store' },
-  f64: { bytes: 8, lanes: 2, value: 'f64', load: 'f64.load', store: 'f64.store' },
+  bool: byte,
+  u8: byte,
+  i32: word,
+  u32: word,
+  i64: long,
+  u64: long,
+  f16: half,
+  bf16: half,
+  f32: machine(4, 'f32'),
+  f64: machine(8, 'f64'),
+};
+
+function vectorMachine(value: Value, shape: `${Value}x4` | `${Value}x2`, fused: PlainOp | null): VectorMachine {
+  const of = machines[value];
+  return {
+    ...of,
+    splatLoad: of.bytes === 4 ? 'v128.load32_splat' : 'v128.load64_splat',
+    extract: `${shape}.extract_lane` as LaneOp,
+    add: `${shape}.add` as PlainOp,
+    scalarAdd: `${value}.add`,
+    scalarMul: `${value}.mul`,
+    mul: `${shape}.mul` as PlainOp,
+    fused,
+  };
+}
+
+export const vectorMachines: Readonly<Record<Value, VectorMachine>> = {
+  f32: vectorMachine('f32', 'f32x4', 'f32x4.relaxed_madd'),
+  f64: vectorMachine('f64', 'f64x2', 'f64x2.relaxed_madd'),
+  i32: vectorMachine('i32', 'i32x4', null),
+  i64: vectorMachine('i64', 'i64x2', null),
 };

@@ -11,6 +11,7 @@ import type { Blas } from '../blas.ts';
 import { WasmCode, type WasmEngine } from '../engine.ts';
 import { KernelProgram } from '../kernel-program.ts';
 import type { CpuProgram } from '../program.ts';
+import { WasmModule } from '../wasm/module.ts';
 import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
 import { renderGemm } from './gemm.ts';
@@ -40,7 +41,7 @@ const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly mach
   bool: { type: 'i32', machine: 'i32' },
 };
 
-const staging = { stage, unstage };
+const staging = { stage, unstage, WasmModule };
 
 export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | null): CpuProgram {
   const { type } = computeTypes[routine.type];

@@ -103,10 +103,6 @@ export class Code {
     return this.#number('call', func);
   }
 
-  memorySize(): this {
-    return this.#number('memory.size', 0);
-  }
-
   memoryFill(): this {
     return this.#number('memory.fill', 0);
   }

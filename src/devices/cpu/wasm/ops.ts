@@ -188,7 +188,6 @@ export const numberOps = {
   'local.tee': 0x22,
   'global.get': 0x23,
   'global.set': 0x24,
-  'memory.size': 0x3f,
   'memory.grow': 0x40,
   'memory.fill': misc + 11,
   'atomic.fence': atomic + 3,
