@@ -360,7 +360,9 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(
         /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,
       ),
-      symptom(/Error building extension '(?<extension>\w+)'|Error compiling objects for extension/i),
+      symptom(
+        /Error building extension '(?<extension>\w+)'|Error compiling objects for extension|^Failed to compile\. cc_cmd:/im,
+      ),
       symptom(/ninja: build stopped: subcommand failed|Compiling the CUDA compiler identification source file/i),
       symptom(
         new RegExp(

@@ -88,7 +88,7 @@ export const kernelClasses: readonly ErrorClass[] = [
         /(?:set|setting) the (?:allowed )?(?<what>dynamic shared\s+memory) size to (?<required>\d+)|uses too much (?<resource>shared data) \((?<used>0x[0-9a-f]+) bytes, (?<most>0x[0-9a-f]+) max\)/i,
       ),
       capture(
-        /OutOfResources: out of resource: (?<what>[\w ]+), Required: (?<required>\d+), Hardware limit: (?<limit>\d+)/i,
+        /OutOfResources: out of resource: (?<what>[\w ]+?)(?:, )?Required: (?<required>\d+)(?:, )?Hardware limit: (?<limit>\d+)/i,
       ),
     ],
     cuda: [9, 52, 701, 720],

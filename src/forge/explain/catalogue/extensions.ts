@@ -1,5 +1,6 @@
 // Compiled packages on top of torch: flash-attn, xFormers and other extensions, and what their kernels ask of the GPU.
 
+import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, phrase, symptom } from '../patterns.ts';
 import { install, run, safe, say } from '../steps.ts';
 import type { Context, ErrorClass, RepairStep } from '../types.ts';
@@ -226,7 +227,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/(?:type )?(?<method>fp8e\w+) not supported in this architecture/i),
       phrase(
-        /(?:FP8|fp8|NVFP4|MXFP4)[^\n]{0,60}(?:only supported on|requires|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices)|torch\._scaled_mm is only supported on CUDA devices/i,
+        /(?:FP8|fp8|NVFP4|MXFP[48])[^\n]{0,60}(?:only supported on|requires?|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices|Hopper|Ada\b|Blackwell|Ampere|H100|sm_?\d\d)|torch\._scaled_mm is only supported on CUDA devices/i,
       ),
       phrase(
         /\b(?:GPU|device|hardware)\b[^\n]{0,20} do(?:es)?(?: not|n't) support (?:int8|int4|fp8|fp4|8-bit|4-bit)\b/i,
@@ -249,6 +250,12 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The compiled part of a package is missing',
     patterns: [
       phrase(/Loading an? \w+ quantized model requires/i),
+      capture(
+        new RegExp(
+          `\\bImportError: [^\\n]*\\brequires? [\`'"]?(?<package>(?!bitsandbytes|flash)(?:${GPU_DISTRIBUTION}))[\`'"]? to be installed`,
+          'i',
+        ),
+      ),
       phrase(
         /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)|\b(?:apex|transformer[ _]engine|flash[ _]infer|deep_?gemm|deep_?ep)\b (?:is )?(?:required|needed|not installed)/i,
       ),

@@ -1,6 +1,6 @@
 // What the frameworks themselves say: a build without the GPU, tensors on two devices, parts that do not fit together.
 
-import { capture, phrase, symptom, weak } from '../patterns.ts';
+import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { JAX, TENSORFLOW, UV } from './links.ts';
@@ -74,7 +74,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support |devices? )?(?:is |was )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
@@ -325,6 +325,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|illegal hardware instruction|exited with signal SIGILL/i,
       ),
+      code(/\b0x[cC]000001[dD]\b|\bSTATUS_ILLEGAL_INSTRUCTION\b/),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
     ],
@@ -397,6 +398,12 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
       ),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
+      symptom(/-?107374(?:1819|0791|0940) ?\(0x[cC]0000(?:005|409|374)\)/),
+      // A shell names the program that it ran.
+      symptom(
+        /\bzsh: (?<status>bus error|segmentation fault|abort|trace trap) +[^\n]*/,
+        /torch|\bmps\b|cuda|gpu|train|model|tensorflow|jax|whisper|llama|comfy|yolo|diffus/i,
+      ),
     ],
     unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
     echo: true,

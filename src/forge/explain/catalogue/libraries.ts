@@ -405,7 +405,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,
       ),
       phrase(
-        /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|engine plan file is (?:not compatible|generated)/,
+        /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|[Mm]agic ?[Tt]ag\b[^\n]*(?:assert|fail)|[Dd]eserialization of (?:the )?engine failed|engine plan file is (?:not compatible|generated)/,
       ),
       symptom(
         /\[TensorRT(?:-LLM)?\][^\n]*(?:ERROR|Error)|\[E\] \[TRT\]|\[TRT\][^\n]*\[E\]|NVINFER LOG[^\n]*Error|\[TensorRT\] ERROR|\bnvinfer1::[^\n]*Error Code \d+/,

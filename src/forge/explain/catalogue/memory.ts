@@ -71,7 +71,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       symptom(
         /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b|failed to (?:create|initialize) (?:the )?(?:llama_context|context with model)/i,
       ),
-      phrase(/No executable batch size found/i),
+      phrase(/No executable batch size found|Allocate too much memory for the GPU memory pool/i),
       phrase(/\bMemory allocation error on worker \d+|\bNV_ERR_NO_MEMORY\b/i),
     ],
     cuda: [2],

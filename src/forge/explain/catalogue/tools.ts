@@ -102,6 +102,8 @@ export const toolClasses: readonly ErrorClass[] = [
       ),
       capture(/(?<name>\w+_(?:fwd|bwd|cuda|kernel|forward|backward))\(\): incompatible function arguments/),
       capture(/(?<module>\w+)==\S+ is used but incompatible/),
+      // JAX keeps its options in an object named Config.
+      capture(/'Config' object has no attribute '(?<name>jax_\w+)'/),
       capture(/Unknown quantization method: (?<name>\w+)\. Must be one of/),
       phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(
