@@ -22,7 +22,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/device-side assert triggered/i),
       capture(/\.cuh?:\d+:? Assertion `(?<assertion>[^`]+)` failed/),
-      capture(/\.cu:\d+: [^\n]*block: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
+      capture(/\bblock: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
       phrase(
         /Assertion `(?:srcIndex < srcSelectDimSize|t >= 0 && t < n_classes|input_val >= zero|index >= -sizes|probability tensor)/i,
       ),
@@ -118,7 +118,7 @@ export const kernelClasses: readonly ErrorClass[] = [
         /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|named symbol not found)/i,
       ),
     ],
-    cuda: [1, 12, 13, 21, 201, 300, 400, 500, 709],
+    cuda: [1, 12, 13, 21, 201, 400, 500, 709],
     cause: () => 'A call got a handle, a size or a kernel that does not belong to this device or this context.',
     fix: (context) => [
       BLOCKING,

@@ -47,7 +47,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /PyTorch install supports CUDA capabilities|not built with CUDA kernel binaries compatible with compute capability/i,
       ),
     ],
-    cuda: [98, 209, 200],
+    cuda: [98, 209, 200, 300],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
     cause: (context) =>
       `The program${context.got.variant ? ` (${context.got.variant})` : ''} holds no kernels for ${context.got.sm ?? (context.got.cc ? `compute capability ${context.got.cc}` : "this GPU's compute capability")}${here(context)}.`,

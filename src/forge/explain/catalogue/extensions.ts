@@ -20,6 +20,10 @@ export const extensionClasses: readonly ErrorClass[] = [
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),
       capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
+      // A library of macOS names its file before the symbol.
+      capture(
+        /(?<package>torch|tensorflow|jaxlib|mlx|onnxruntime|llama_cpp|metal_plugin)[\w/.-]*\.(?:dylib|so)\b[^\n]*Symbol not found: (?<symbol>\w+)/,
+      ),
       capture(
         /\b(?<package>(?!lib)\w*(?:gpu|cuda)\w*)\.(?:so|pyd)\S*: undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|nv)\w+)/i,
       ),
@@ -230,6 +234,9 @@ export const extensionClasses: readonly ErrorClass[] = [
         /(?:FP8|fp8|NVFP4|MXFP[48])[^\n]{0,60}(?:only supported on|requires?|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices|Hopper|Ada\b|Blackwell|Ampere|H100|sm_?\d\d)|torch\._scaled_mm is only supported on CUDA devices/i,
       ),
       phrase(
+        /\b(?:float8|fp8\w*|nvfp4|mxfp[48])\b[^\n]{0,60}(?:only supported|(?:is )?not supported|requires?)\b[^\n]{0,30}\bCUDA(?: arch)? ?(?:>=|<=?|\d)/i,
+      ),
+      phrase(
         /\b(?:GPU|device|hardware)\b[^\n]{0,20} do(?:es)?(?: not|n't) support (?:int8|int4|fp8|fp4|8-bit|4-bit)\b/i,
       ),
       phrase(
@@ -262,7 +269,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(
         /(?<package>[\w-]+)[ _]kernels? (?:(?:is|are) )?(?:not|needed to be) (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
       ),
-      capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+|_C|_ext)' is not defined/i),
+      capture(/name '(?<package>\w*_cuda\w*|gpu_ops|\w+_kernels?|exl\w+|awq_\w+|_C|_ext)' is not defined/i),
       capture(
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|_turbomind|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),

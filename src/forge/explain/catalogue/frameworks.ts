@@ -31,7 +31,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Device API (?:gpu|cuda) is not enabled|Environment for task type \[GPU\] not found|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
       ),
       capture(/PyTorch install was not built with (?<backend>CUDA|XPU)/i),
-      phrase(/\bnot implemented for CPU ONLY build/i),
+      phrase(/\bnot implemented for CPU ONLY build|module 'cv2\.dnn' has no attribute 'DNN_(?:BACKEND|TARGET)_CUDA/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
@@ -59,6 +59,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       // torch's builder of extensions prints it before whatever follows.
       weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
+      phrase(/\binvalid choice: '(?:cuda|gpu|mps|rocm|xpu)\S*' \(choose from [^)\n]*\bcpu\b/i),
       phrase(/\bno registered Platform called "?(?:CUDA|OpenCL|HIP)\b/i),
       phrase(
         /No supported gpu backend found|\b(?:could not|cannot|unable to|failed to) (?:find|initiali[sz]e|find\/initiali[sz]e) (?:an? |the |any )?(?:specified )?(?:accelerator|GPU) device\b|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
@@ -161,7 +162,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
     code: 'cpu-load',
     severity: 'error',
     title: 'A checkpoint of a GPU is loaded where there is none',
-    patterns: [phrase(/Attempting to deserialize object on (?:a |an )?(?:CUDA|XPU|MPS) device(?: \d+)? but/i)],
+    patterns: [
+      phrase(/Attempting to deserialize object on (?:a |an )?(?:CUDA|XPU|MPS) device(?: \d+)? but/i),
+      phrase(/Storage device not recognized: \w+|don't know how to restore data location of torch\.\S+ \(tagged with/i),
+    ],
     explains: ['torch-no-gpu', 'mps-unavailable', 'not-compiled-cuda'],
     cause: () => 'The file remembers the device on which it was saved, and that device is not here.',
     fix: () => [
@@ -384,7 +388,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|3221225477|3221226505|0xC0000005|-11|139)\b/),
       near(
-        /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
+        /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|pointer being freed was not allocated|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,

@@ -292,6 +292,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
       ),
+      capture(/argument --execution-providers?: invalid choice: '(?<provider>\w+)' \(choose from/),
       phrase(/This ORT build has \[[^\]\n]*\] enabled\b/),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),

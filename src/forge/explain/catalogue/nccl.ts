@@ -153,11 +153,11 @@ export const ncclClasses: readonly ErrorClass[] = [
     title: 'This build has no NCCL',
     patterns: [
       phrase(
-        /Distributed package doesn't have NCCL|not been built with NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
+        /No module named 'torch\._C\._distributed_c10d'|Distributed package doesn't have NCCL|not been built with NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
       ),
     ],
     explains: ['nccl-network', 'nccl'],
-    cause: () => 'NCCL exists on Linux only, and CPU builds do not hold it.',
+    cause: () => 'NCCL exists on Linux only, and CPU builds do not hold it; some builds hold no part for several processes at all.',
     fix: (context) => [
       context.os === 'windows' || context.os === 'macos'
         ? say(

@@ -85,7 +85,7 @@ export const toolClasses: readonly ErrorClass[] = [
       capture(
         new RegExp(`\\bC (?:function|variable) (?<module>(?:${STACK})[\\w.]*) has (?:the )?wrong (?:signature|type)`),
       ),
-      capture(/No module named '(?<module>torch\._\w+)'/),
+      capture(/No module named '(?<module>torch\._(?!C\._distributed)[\w.]+)'/),
       capture(new RegExp(`requires (?<module>${STACK}) version[^\\n]{0,40}but found`, 'i')),
       capture(new RegExp(`module '(?<module>(?:${STACK})(?:\\.[\\w.]+)?)' has no attribute '(?<name>\\w+)'`)),
       capture(new RegExp(`'(?<module>(?:${STACK})(?:_bindings)?\\.[\\w.]+)' object has no attribute '(?<name>\\w+)'`)),
