@@ -76,6 +76,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     title: 'The Level Zero driver refused a call',
     patterns: [
       phrase(/Kernel is incompatible with all devices in devs/),
+      code(/\bError: UR error\b/),
       symptom(/\bCHECK_TRY_ERROR\(|\bggml-sycl\.cpp:\d+/),
       code(
         /(?:UR_RESULT|PI|ZE_RESULT)_ERROR_(?:OUT_OF_RESOURCES|UNKNOWN|INVALID_\w+|UNSUPPORTED_\w+|ADAPTER_SPECIFIC|PLUGIN_SPECIFIC_ERROR|MODULE_BUILD_FAILURE|PROGRAM_(?:BUILD|LINK)\w*)/,

@@ -224,7 +224,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Could not find cuda drivers on your machine, GPU will not be used/i),
       phrase(/Cannot dlopen some GPU libraries/i),
       phrase(/Skipping registering GPU devices/i),
-      phrase(/Num GPUs Available: +0\b/i),
+      phrase(/Num GPUs Available: +0\b|^Device mapping: no known devices/im),
       symptom(
         /list_(?:physical|logical|local)_devices\([^\n]*\n(?:[^\n]*\n){0,2}[^\n]{0,20}\[(?:'\/?(?:device:)?cpu:0')?\] *$/im,
       ),

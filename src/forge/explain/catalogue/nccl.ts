@@ -178,7 +178,9 @@ export const ncclClasses: readonly ErrorClass[] = [
       symptom(
         /\b(?:mpirun|mpiexec|prterun)\b[^\n]* noticed that process rank \d+|Primary job +terminated normally, but \d+ process(?:es)? returned/i,
       ),
-      symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
+      symptom(
+        /Sending process \d+ closing signal SIG(?:TERM|HUP)|Received \d+ death signal, shutting down workers|\bSignalException\b[^\n]* got signal|killed by signal: (?:Terminated|Hangup|Interrupt)|failed \(exitcode: -?\d+\) local_rank/i,
+      ),
       symptom(
         /A worker died or was killed (?:while executing|unexpectedly)|The actor died unexpectedly before finishing|The actor is dead because its worker process has died|Worker exit type: SYSTEM_ERROR|ray\.exceptions\.\w*(?:ActorDied|WorkerCrashed|RayActor)\w*/i,
       ),
