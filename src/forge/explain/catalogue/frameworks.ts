@@ -103,22 +103,6 @@ export const frameworkClasses: readonly ErrorClass[] = [
     links: [UV],
   },
   {
-    code: 'verify-wrong',
-    severity: 'critical',
-    title: 'The GPU computed a wrong result',
-    patterns: [capture(/^WRONG (?<device>\S+) +(?<name>[^\n]+?) {2}\d+x\d+ matmul/im)],
-    cause: ({ got }) =>
-      `verify.py compared ${got.device ?? 'the device'} with the CPU and the results differ by far more than rounding.`,
-    fix: (context) => [
-      say('Run it again at stock clocks; a result that changes between runs is a fault of the card or of its memory.'),
-      ...(context.vendor === undefined || context.vendor === 'nvidia'
-        ? [run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC')]
-        : []),
-      ...reinstall(context),
-    ],
-    links: [UV],
-  },
-  {
     code: 'device-mismatch',
     severity: 'error',
     title: 'Tensors lie on different devices',
@@ -352,6 +336,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'XLA could not compile or run the program',
     patterns: [
+      phrase(/Detected unsupported operations when trying to compile graph [^\n]* on XLA_GPU_JIT/),
       symptom(
         /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
@@ -402,6 +387,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
       ),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
+      symptom(/!{3,} Segfault encountered !{3,}/),
       symptom(/-?107374(?:1819|0791|0940) ?\(0x[cC]0000(?:005|409|374)\)/),
       // A shell names the program that it ran.
       symptom(

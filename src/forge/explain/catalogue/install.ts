@@ -155,7 +155,9 @@ export const installClasses: readonly ErrorClass[] = [
         ),
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
-      capture(/\b(?:[Ee]rror|[Cc]annot)\b[^\n]*\b(?<module>[Cc]u[Pp]y|[Pp]y[Tt]orch|[Tt]ensor[Ff]low|JAX) is not installed/),
+      capture(
+        /\b(?:[Ee]rror|[Cc]annot)\b[^\n]*\b(?<module>[Cc]u[Pp]y|[Pp]y[Tt]orch|[Tt]ensor[Ff]low|JAX) is not installed/,
+      ),
     ],
     unless: /\bUserWarning\b/,
     cause: ({ got }) =>

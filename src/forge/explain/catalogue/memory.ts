@@ -43,7 +43,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor|\ba?n? ResourceExhaustedError\b/i,
       ),
       code(
-        /\bInsufficient memory on (?:the )?(?:accelerator|GPU|device)\b|\b(?:CUDA|CNMEM|CUBLAS|CUDNN|CUSOLVER|CUFFT)_?STATUS_OUT_OF_MEMORY|\bCNMEM_STATUS_OUT_OF_MEMORY|\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,
+        /\bInsufficient memory on (?:the )?(?:accelerator|GPU|device)\b|\b(?:CUDA|CNMEM|CUBLAS|CUDNN|CUSOLVER|CUFFT)_?STATUS_OUT_OF_MEMORY|\bCNMEM_STATUS_OUT_OF_MEMORY|\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory|Command buffer execution failed: Insufficient Memory/,
       ),
       capture(
         /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|buffer for|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*(?:buffers?|cache)(?: of size (?<bytes>\d+))?/i,

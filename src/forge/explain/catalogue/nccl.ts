@@ -157,7 +157,8 @@ export const ncclClasses: readonly ErrorClass[] = [
       ),
     ],
     explains: ['nccl-network', 'nccl'],
-    cause: () => 'NCCL exists on Linux only, and CPU builds do not hold it; some builds hold no part for several processes at all.',
+    cause: () =>
+      'NCCL exists on Linux only, and CPU builds do not hold it; some builds hold no part for several processes at all.',
     fix: (context) => [
       context.os === 'windows' || context.os === 'macos'
         ? say(

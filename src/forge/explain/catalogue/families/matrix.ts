@@ -27,7 +27,8 @@ const KINDS = {
   unbuilt:
     /\b(?:not|wasn't|isn't|without)\b[^\n]{0,30}\b(?:compiled|built|linked)\b[^\n]{0,20}\b(?:with|support|cuda|gpu)|\b(?:compiled|built) without\b|without (?:CUDA|GPU|ROCm|HIP) support|CPU[- ]only (?:build|version|wheel)|installed (?:a |the )?CPU (?:build|version|wheel)/i,
   none: /\bno (?:\w+[ -]){0,3}(?:gpus?|devices?|adapters?|platforms?|accelerators?)\b[^\n]{0,20}(?:found|detected|available|visible|$)|\b(?:gpus?|devices?|adapters?)\b[^\n]{0,12}\b(?:not (?:found|detected|available|visible)|unavailable|is null)\b|could not find (?:any|a suitable|an appropriate) (?:gpu|device|adapter)|(?:fail\w* to|cannot|could not|unable to) (?:find|get) (?:an? )?(?:\w+ )?adapter|fail\w* to find an appropriate/i,
-  compile: /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\b(?:failed to|can(?:not|'t)|could not|unable to) (?:compile|build)\b/i,
+  compile:
+    /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\b(?:failed to|can(?:not|'t)|could not|unable to) (?:compile|build)\b/i,
   absent:
     /cannot open shared object|\bno such file\b|\b(?:cannot|can't|could ?n.t|could not|unable to|fail\w* to)\b[^\n]{0,20}\b(?:load|open|find|locate|import)\b|\bnot (?:be )?(?:found|installed|loaded|located)\b|\bmissing\b|No module named/i,
 } as const satisfies Readonly<Record<string, RegExp>>;

@@ -110,7 +110,7 @@ export const programs: readonly Family[] = [
     subject:
       /\b(?:cuda|nvidia|render\w*|cycles|compute|requested|gpu)\b[^\n]*\b(?:gpus?|devices?)\b|\b(?:gpus?|devices?)\b[^\n]*\b(?:requested|cuda)\b/i,
     trouble:
-      /\b(?:only )?(?<!platform )(?:0|zero) (?:gpus?|devices?)\b(?! ?\d)|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
+      /\b(?:only )?(?<!platform )(?:0|zero) (?:gpus?|devices?)\b(?! ?\d)|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b(?! (?:\w+ )?(?:requested|needed|required|selected|specified|assigned|configured)\b)/i,
   },
   {
     code: 'launch-config',
