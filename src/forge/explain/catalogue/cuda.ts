@@ -212,6 +212,10 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'The GPU lost memory contents',
     patterns: [
       phrase(/uncorrectable ECC error encountered/i),
+      // Of DCGM, of schedulers and of people; a count of none is a report.
+      phrase(
+        /\b(?:uncorrect(?:able|ed)|double[- ]bit)\b[^\n]{0,30}\b(?:ECC|memory) errors?\b(?![^\n]*[:=] *(?:0|N\/A)\b)|\bECC errors?\b[^\n]{0,30}\buncorrect(?:able|ed)\b(?![^\n]*[:=] *(?:0|N\/A)\b)|\bDCGM_FR_\w*(?:DBE|ROW_REMAP|PENDING_PAGE)\w*/i,
+      ),
       capture(
         /Remapping Failure Occurred\s*: *Yes|(?:Remapped Rows|Retired Pages|Page Blacklist|Row Remap\w*)[^\n]*(?:Pending\s*)?: *Yes|Double Bit ECC\s*: *[1-9]\d*/i,
       ),
