@@ -111,6 +111,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       capture(
         /^(?:[^\n]{0,60} )?\[ ?(?<device>GPU|NPU|CLDNN ERROR) ?\][^\n]*(?:error|fail\w*|exceed\w*|not (?:supported|found)|exception|unsupported|invalid)/im,
       ),
+      phrase(/\[GPU\] Context was not initialized/),
       symptom(
         /Exception from src[\\/](?:inference|plugins[\\/]intel_(?:gpu|npu)|core)[^\n]*|\bov::\w*Exception\b|\bProgramBuilder build failed|\bINFERENCE_ENGINE\b[^\n]*error/i,
       ),

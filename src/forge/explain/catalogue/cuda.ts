@@ -221,6 +221,8 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
     ],
     cuda: [214, 220],
+    unless: /\bDCGM_FI_|\bcounter\b|[Tt]otal number of/,
+    explains: ['nccl', 'cuda-failed'],
     cause: () => 'The memory of the GPU had an error that ECC could not repair; results since then cannot be trusted.',
     fix: () => [
       asRoot('Reset the GPU when nothing runs on it.', 'nvidia-smi', '--gpu-reset', '-i', '0'),

@@ -182,6 +182,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /supports? head[ _]dim(?:ension)?s?(?: of)?(?: at most| up to| only)? \d+|FlashInfer Internal Error: Invalid configuration/i,
       ),
+      phrase(/FlashAttention (?:forward|backward) for head dim[^\n]{0,12}\d+ requires/i),
       phrase(/FlashAttention only supports? fp16(?:,)? (?:and|or)[^\n]*bf16/i),
       capture(/FlashAttention (?:forward|backward) only supports head dimension at most (?<dim>\d+)/i),
       phrase(

@@ -59,6 +59,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       // torch's builder of extensions prints it before whatever follows.
       weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
+      phrase(/\bonly supported with GPUs, no GPUs found/i),
       phrase(/\binvalid choice: '(?:cuda|gpu|mps|rocm|xpu)\S*' \(choose from [^)\n]*\bcpu\b/i),
       phrase(/\bno registered Platform called "?(?:CUDA|OpenCL|HIP)\b/i),
       phrase(
@@ -315,6 +316,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       code(/\b0x[cC]000001[dD]\b|\bSTATUS_ILLEGAL_INSTRUCTION\b/),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
+      capture(/built using (?<set>AVX\w*|FMA|SSE\w*) instructions, which your CPU/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
     ],
     explains: ['ollama-runner'],

@@ -197,7 +197,7 @@ export const installClasses: readonly ErrorClass[] = [
     code: 'pep668',
     severity: 'error',
     title: 'The system Python refuses installs',
-    patterns: [code(/externally-managed-environment|This environment is externally managed/i)],
+    patterns: [code(/externally-managed-environment|\bis externally managed\b/i)],
     cause: () => 'The distribution manages this Python (PEP 668); pip may not change it.',
     fix: () => [
       safe('Make a virtual environment.', 'python3', '-m', 'venv', '.venv'),

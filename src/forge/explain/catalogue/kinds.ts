@@ -9,7 +9,7 @@ const AMP = 'https://docs.pytorch.org/docs/stable/amp.html';
 const DYNAMO = 'https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html';
 
 /** The text speaks of a GPU, by whatever name. */
-const ON_GPU = /\b(?:GPU|CUDA|cudnn|MPS|ROCm|MIOpen|XPU|Vulkan|Metal|DirectML|device)\b/i;
+const ON_GPU = /\b(?:GPU|CUDA|cudnn|MPS|ROCm|MIOpen|XPU|Vulkan|Metal|DirectML|device|RTX|GTX|Radeon|RX \d{3,4})\b/i;
 
 export const kindClasses: readonly ErrorClass[] = [
   {

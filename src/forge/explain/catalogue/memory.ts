@@ -272,6 +272,8 @@ export const memoryClasses: readonly ErrorClass[] = [
     title: 'The disk is full',
     patterns: [
       phrase(/No space left on device/i),
+      // torch.save, when the disk takes no more.
+      phrase(/inline_container\.cc:\d+\] ?\. unexpected pos \d+ vs \d+|PytorchStreamWriter failed writing file/),
       code(/\[Errno 28\]|\bENOSPC\b|\[WinError 112\]/),
       symptom(/There is not enough space on the disk/i),
     ],

@@ -21,7 +21,8 @@ const KINDS = {
   symbol: /undefined symbol|symbol (?:lookup error|not found)|unresolved external|procedure entry point/i,
   permission:
     /permission denied|access (?:is )?denied|not permitted|insufficient (?:privileges|permissions)|\bEACCES\b/i,
-  network: /connection (?:refused|reset|closed)|network (?:is )?unreachable|could not resolve|no route to host|\btimed? ?out\b[^\n]*\bconnect/i,
+  network:
+    /connection (?:refused|reset|closed)|network (?:is )?unreachable|could not resolve|no route to host|\btimed? ?out\b[^\n]*\bconnect/i,
   mismatch:
     /\bmismatch\w*|(?:built|compiled|linked) (?:with|for|against) (?:a |an )?(?:different|later|newer|older|another|other)|\bincompatible\b|not compatible|\bdo(?:es)? not match\b|version[^\n]{0,40}\b(?:expected|required|but (?:got|found|have))\b|\brequires? [^\n]{0,30}version|too (?:old|new)\b/i,
   arch: /\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)[^\n]*\b(?:not (?:\w+ )?(?:supported|compatible|available|implemented|recognized|included|built|found)|lacks?|too (?:old|new|low)|below|minimum|incompatible|unsupported|unknown|invalid)\b|\b(?:not supported|unsupported|unknown|invalid|unable to|could not find|no (?:compatible|suitable|kernels?|binary)|requires?|needs)\b[^\n]*\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)|no kernel image/i,
