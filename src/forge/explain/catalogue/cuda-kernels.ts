@@ -199,7 +199,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
       phrase(
-        /operation not permitted [^\n]*captur|operation would make the legacy stream|hipErrorStreamCapture\w+|operation failed due to a previous error during capture|Cannot prepare for replay during capturing/i,
+        /operation not permitted [^\n]*captur|operation would make the legacy stream|hipErrorStreamCapture\w+|operation failed due to a previous error during capture|Cannot prepare for replay during capturing|output of CUDAGraphs that has been overwritten|\bduring CUDA graph capture/i,
       ),
     ],
     cuda: [900, 901, 902, 903, 904, 905, 906, 907, 908, 910],

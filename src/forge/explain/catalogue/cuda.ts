@@ -14,6 +14,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build has no kernels for this GPU',
     patterns: [
+      phrase(/your GPU arch is \d+, while Paddle is compiled for/),
       capture(/only supported (?:for|on) (?<needed>sm_\d+) and (?:up|above|newer)/i),
       capture(
         /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
@@ -63,7 +64,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /No (?:compatible |usable |supported )?CUDA devices? (?:were |was |is |are )?(?:found|detected|available)|\bno GPU devices? (?:were |was )?detected\b/i,
       ),
-      phrase(/no supported devices found for platform CUDA/i),
+      phrase(
+        /no supported devices found for platform CUDA|GPU number on your machine is 0\b|number of available GPUs 0\b/i,
+      ),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],

@@ -62,6 +62,7 @@ export const driverClasses: readonly ErrorClass[] = [
     title: 'The driver is older than the build needs',
     patterns: [
       phrase(/CUDA driver version[^\n]{0,20}is (?:lower|older) than/i),
+      code(/\bUnsupportedCUDAError\b/),
       capture(/NVIDIA driver on your system is too old(?: \(found version (?<number>\d+)\))?/i),
       phrase(/CUDA driver version is insufficient for CUDA runtime version/i),
       capture(

@@ -59,7 +59,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       // torch's builder of extensions prints it before whatever follows.
       weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
-      phrase(/\bonly supported with GPUs, no GPUs found/i),
+      phrase(
+        /\bonly supported with GPUs, no GPUs found|No available node types can fulfill resource request \{[^}\n]*'GPU'/i,
+      ),
       phrase(/\binvalid choice: '(?:cuda|gpu|mps|rocm|xpu)\S*' \(choose from [^)\n]*\bcpu\b/i),
       phrase(/\bno registered Platform called "?(?:CUDA|OpenCL|HIP)\b/i),
       phrase(

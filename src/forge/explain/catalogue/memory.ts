@@ -72,6 +72,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b|failed to (?:create|initialize) (?:the )?(?:llama_context|context with model)/i,
       ),
       phrase(/No executable batch size found|Allocate too much memory for the GPU memory pool/i),
+      code(/HSA_STATUS_ERROR_OUT_OF_RESOURCES[^\n]*Available Free mem/),
       phrase(/\bMemory allocation error on worker \d+|\bNV_ERR_NO_MEMORY\b/i),
     ],
     cuda: [2],

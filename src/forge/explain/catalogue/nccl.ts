@@ -64,6 +64,7 @@ export const ncclClasses: readonly ErrorClass[] = [
         /client socket has (?:timed out[^\n]*trying|failed) to connect|setting up NCCL communicator[^\n]*got error/i,
       ),
       symptom(/\bRendezvous(?:Closed|Connection|Graceful\w*|State)\w*(?:Error|Exception)\b/),
+      phrase(/NCCL WARN Call to ibv_\w+ failed|\bifa != nullptr\b[^\n]*find address for/),
       phrase(/\bmlx\d+: [^\n]*\bgot completion with error|\bUCX +ERROR\b/i),
       code(/ncclRemoteError|NCCL error: remote process exited or there was a network error/),
       code(/\bNet : Call to (?:connect|recv|send|accept|bind|listen)\w* [^\n]*failed/),
