@@ -363,6 +363,8 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(
         /Error building extension '(?<extension>\w+)'|Error compiling objects for extension|^Failed to compile\. cc_cmd:/im,
       ),
+      // What Triton compiles when it starts a kernel.
+      symptom(/\bCommand [^\n]*\b(?:cuda|hip|xpu)_utils\.c(?:pp)?\b[^\n]*returned non-zero exit status/),
       symptom(/ninja: build stopped: subcommand failed|Compiling the CUDA compiler identification source file/i),
       symptom(
         new RegExp(

@@ -195,7 +195,9 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA was started before the process was forked',
     patterns: [
-      phrase(/Cannot re-initialize CUDA in forked subprocess|CUDA initialized before forking/i),
+      phrase(
+        /Cannot re-initialize CUDA in forked subprocess|CUDA (?:has been |was )?initialized before (?:forking|the `?\w+`? could create a forked)|can ?(?:not|'t) (?:create|start|fork) new processes if CUDA is already initialized/i,
+      ),
       phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],

@@ -20,6 +20,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),
       capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
+      capture(/Detected that PyTorch and (?<package>(?!torchvision|torchaudio)\w+) were compiled with different CUDA/i),
       // A library of macOS names its file before the symbol.
       capture(
         /(?<package>torch|tensorflow|jaxlib|mlx|onnxruntime|llama_cpp|metal_plugin)[\w/.-]*\.(?:dylib|so)\b[^\n]*Symbol not found: (?<symbol>\w+)/,

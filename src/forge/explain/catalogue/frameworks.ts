@@ -31,6 +31,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Device API (?:gpu|cuda) is not enabled|Environment for task type \[GPU\] not found|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
       ),
       capture(/PyTorch install was not built with (?<backend>CUDA|XPU)/i),
+      phrase(/\bPlease (?:use|(?:re)?install) (?:paddle\w*|tensorflow|mxnet|onnxruntime|faiss|cupy) with GPU version/i),
       phrase(/\bnot implemented for CPU ONLY build|module 'cv2\.dnn' has no attribute 'DNN_(?:BACKEND|TARGET)_CUDA/i),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
@@ -78,7 +79,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support |devices? )?(?:is |was )?not (?:found|detected|enabled|supported|usable)/i,
+        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU(?! pipeline)|(?<!arch[^\n]{0,20} or )\bGPU (?:support |devices? )?(?:is |was )?not (?:found|detected|enabled|supported|usable|accessible)|Neither CUDA nor MPS (?:is|are) available/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
@@ -391,7 +392,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
       ),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
-      symptom(/!{3,} Segfault encountered !{3,}/),
+      symptom(/!{3,} Segfault encountered !{3,}|Unhandled exception caught in c10\/util\/AbortHandler\.h/),
       symptom(/-?107374(?:1819|0791|0940) ?\(0x[cC]0000(?:005|409|374)\)/),
       // A shell names the program that it ran.
       symptom(

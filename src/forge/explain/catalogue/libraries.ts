@@ -161,7 +161,9 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
       capture(/\/usr\/bin\/ld: cannot find -l(?<library>cudart|cublas\w*|cudnn|nvrtc|cusparse|nccl|nvToolsExt)\b/i),
       capture(/Finding (?<library>cu\w+|nv\w+)\b[^\n]*\n\s*ERROR: (?:can't|cannot|failed to) (?:locate|find)/i),
-      phrase(/No libcudart\.so found! Install CUDA or the cudatoolkit package/i),
+      phrase(
+        /No libcudart\.so found! Install CUDA or the cudatoolkit package|(?:could not|cannot|unable to|failed to) (?:find|locate|load) the CUDA libraries\b/i,
+      ),
     ],
     unless:
       /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,

@@ -156,7 +156,9 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(
         /(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemAllocHost|hipHostMalloc)[^\n]{0,60}(?:failed|error)/i,
       ),
-      phrase(/Cannot pin memory|(?:failed|unable) to pin memory|pin memory thread exited unexpectedly/i),
+      phrase(
+        /Host and device pointers? do(?:n'?t| not) match with \w+HostRegister|Cannot pin memory|(?:failed|unable) to pin memory|pin memory thread exited unexpectedly/i,
+      ),
     ],
     cause: ({ got }) =>
       `${got.size ?? 'The memory'} could not be locked in RAM; the program goes on with slower copies, or stops.`,

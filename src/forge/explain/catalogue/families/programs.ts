@@ -152,7 +152,7 @@ export const programs: readonly Family[] = [
   {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bOPTIX_ERROR\w*|\bOptiX\b|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*/i,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bOptiX\b|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*|\bGPU [a-z][\w ]{3,50}(?= fail to launch)/i,
     trouble: /\b(?:error|failed|failure|exception|not configured|cannot|fail to launch)\b|system_error/i,
   },
 ];
