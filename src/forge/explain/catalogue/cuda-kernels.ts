@@ -182,7 +182,7 @@ export const kernelClasses: readonly ErrorClass[] = [
       named(
         /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|(?:OPTIX|NVRTC|NVJITLINK)_ERROR_(?!BUILTIN|COMPILATION)[A-Z_]+)\b[^\n]{0,120}/,
       ),
-      symptom(/\bggml_cuda_\w+: \w+ failed\b/),
+      symptom(/\bggml_cuda_\w+: \w+ failed\b|\b\w+ ?== ?(?:cudaSuccess|CUDA_SUCCESS)\b[^\n]{0,40}\bfailed\b/),
       symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
     ],
     cudaOther: true,

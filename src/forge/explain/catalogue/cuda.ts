@@ -97,7 +97,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/invalid device ordinal/i),
       capture(
-        /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
+        /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid (?:CUDA|GPU) device\b/i,
         /cuda|gpu/i,
       ),
       capture(/You requested gpus?: \[(?<device>[^\]\n]*)\]\s*[^\n]{0,40}But your machine only has/i),

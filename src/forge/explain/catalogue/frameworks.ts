@@ -32,7 +32,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       capture(/PyTorch install was not built with (?<backend>CUDA|XPU)/i),
       phrase(/\bPlease (?:use|(?:re)?install) (?:paddle\w*|tensorflow|mxnet|onnxruntime|faiss|cupy) with GPU version/i),
-      phrase(/\bnot implemented for CPU ONLY build|module 'cv2\.dnn' has no attribute 'DNN_(?:BACKEND|TARGET)_CUDA/i),
+      phrase(
+        /\bOpen3D\b[^\n]*Unimplemented device|\bnot implemented for CPU ONLY build|module 'cv2\.dnn' has no attribute 'DNN_(?:BACKEND|TARGET)_CUDA/i,
+      ),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
@@ -261,7 +263,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/Outdated (?<what>\w+) installation found/i),
       phrase(/PJRT_\w+ size: expected|plugin is (?:likely )?built with a (?:later|newer|older) version/i),
     ],
-    explains: ['jax-no-gpu', 'cudnn-failed'],
+    explains: ['jax-no-gpu', 'cudnn-failed', 'framework-version'],
     cause: ({ got }) =>
       got.what
         ? `JAX was built against a newer ${got.what}${got.have ? ` (${got.wanted}, here is ${got.have})` : ''}: another CUDA installation is found before the one that JAX brings.`
@@ -341,7 +343,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'XLA could not compile or run the program',
     patterns: [
-      phrase(/Detected unsupported operations when trying to compile graph [^\n]* on XLA_GPU_JIT/),
+      phrase(
+        /Detected unsupported operations when trying to compile graph [^\n]* on XLA_GPU_JIT|\bUnknown PJRT_DEVICE '\w+'/,
+      ),
       symptom(
         /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
@@ -371,6 +375,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /\b(?:GPU|cuda|opencl|vulkan|nv\w+64|ig\w+(?:64|32)|atio\w+|amd\w+64|common_clang\w*|torch|ggml|llama|onnxruntime|d3d\w+|dxgi)\b/i,
       ),
       symptom(/\bOSError: exception: access violation (?:reading|writing) 0x/),
+      // A debugger names the library in which it happened.
+      symptom(
+        /\bException thrown at 0x[\da-f]+ \([^)\n]*(?:cuda|torch|c10|onnxruntime|\bnv|dml|tensorrt|opencl|vulkan|ggml|llama)[^)\n]*\)[^\n]*: (?<status>0xC0000\w{3})/i,
+      ),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       symptom(

@@ -128,7 +128,12 @@ export const programs: readonly Family[] = [
     subject: /\bnvml\w*|NVMLError\w*|NVML_ERROR_\w+/i,
     trouble: /\b(?:error|failed|failure|not supported|invalid|unknown|can't|cannot)\b|Error/i,
   },
-  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: REFUSED },
+  {
+    code: 'nvenc',
+    subject:
+      /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*|\bnvdecoder\b|\bcuvideo\w*|\bnvcodec\b|\bcreate specified HW device/i,
+    trouble: REFUSED,
+  },
   { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: REFUSED },
   {
     code: 'cuda-lib-missing',
