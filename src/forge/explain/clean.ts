@@ -2,6 +2,7 @@
 // the start of a line. Lines keep their order and their number.
 
 import { plainText } from '../text/plain.ts';
+import { inEnglish } from './english.ts';
 
 /** What is left of a colour when the escape character itself was lost on the way: "[31m". */
 const LOST = /\[(?:\d{1,3};)*\d{1,3}m/g;
@@ -17,10 +18,12 @@ export function clean(source: string): string {
   const lines = text.replaceAll('\r\n', '\n').split('\n').map(lastWritten).map(withoutColours);
   return unwrapped(lines)
     .map((line) =>
-      line
-        .replaceAll('\u00a0', ' ')
-        .replaceAll(/[\u2018\u2019]/g, "'")
-        .trimEnd(),
+      inEnglish(
+        line
+          .replaceAll('\u00a0', ' ')
+          .replaceAll(/[\u2018\u2019]/g, "'")
+          .trimEnd(),
+      ),
     )
     .join('\n');
 }

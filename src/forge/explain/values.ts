@@ -73,6 +73,7 @@ const CUDA_NUMBERS: readonly RegExp[] = [
   /\bCud(?:aAPI|aDriver|aRuntime)Error: \[(\d{1,3})\]/g,
   /\bCUresult(?: error)?[ :=(]{1,3}(?:result ?= ?)?(\d{1,3})\b/g,
   /\b(?:return value|returned|error(?: code)?|status) (\d{1,3}) from '?(?:cuda|cu)[A-Z]\w+/gi,
+  /(?<![/\\\w])CUDA (?:module|context|stream|event|memory|kernel)[^\n]{0,30}, returned (\d{1,3})\b/g,
   /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
   /\bCUDA_ERROR_\w+,? \(?(?:error )?(?:code|number)[ :=]{0,2}(\d{1,3})\b/g,
 ];

@@ -76,6 +76,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     title: 'The Level Zero driver refused a call',
     patterns: [
       phrase(/Kernel is incompatible with all devices in devs/),
+      code(/\bError: UR error\b/),
       symptom(/\bCHECK_TRY_ERROR\(|\bggml-sycl\.cpp:\d+/),
       code(
         /(?:UR_RESULT|PI|ZE_RESULT)_ERROR_(?:OUT_OF_RESOURCES|UNKNOWN|INVALID_\w+|UNSUPPORTED_\w+|ADAPTER_SPECIFIC|PLUGIN_SPECIFIC_ERROR|MODULE_BUILD_FAILURE|PROGRAM_(?:BUILD|LINK)\w*)/,
@@ -110,6 +111,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       capture(
         /^(?:[^\n]{0,60} )?\[ ?(?<device>GPU|NPU|CLDNN ERROR) ?\][^\n]*(?:error|fail\w*|exceed\w*|not (?:supported|found)|exception|unsupported|invalid)/im,
       ),
+      phrase(/\[GPU\] Context was not initialized/),
       symptom(
         /Exception from src[\\/](?:inference|plugins[\\/]intel_(?:gpu|npu)|core)[^\n]*|\bov::\w*Exception\b|\bProgramBuilder build failed|\bINFERENCE_ENGINE\b[^\n]*error/i,
       ),

@@ -52,7 +52,9 @@ export const amdClasses: readonly ErrorClass[] = [
         /Unable to open \/dev\/kfd read-write: (?<why>[^\n]+)|(?:cannot|could not|failed to) open \/dev\/(?:kfd|dri\/renderD\d+)[^\n]*/i,
       ),
       capture(/hsa_init[^\n]*(?:HSA_STATUS_ERROR_OUT_OF_RESOURCES|ROCR_\w+)/i),
-      code(/Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES|HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed/),
+      code(
+        /Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES|HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed(?![^\n]*Available Free mem)/,
+      ),
       phrase(/is not member of "(?:render|video)" group|user is not in the (?:render|video) group/i),
     ],
     explains: ['hip-none'],

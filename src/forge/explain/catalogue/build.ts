@@ -60,7 +60,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/provided PTX was compiled with an unsupported toolchain/i),
       capture(/Unsupported \.version (?<ptx>[\d.]+); current version is '(?<known>[\d.]+)'/i),
-      phrase(/a PTX JIT compilation failed/i),
+      phrase(/a PTX JIT compilation failed|\bbuiltins: link error\b/i),
     ],
     cuda: [218, 221, 222, 223],
     explains: ['cuda-invalid-value', 'ptxas-arch'],
@@ -176,7 +176,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The host compiler does not fit nvcc',
     patterns: [
-      phrase(/nvcc fatal\s*:[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
+      phrase(/nvcc fatal\s*:(?!\s*Cannot find compiler)[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
       capture(/unsupported\s+GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
       phrase(/unsupported\s+GNU version!|No supported gcc\/g\+\+ host compiler found/i),
       phrase(/\buser-defined literal operator not found/i),
@@ -360,7 +360,11 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(
         /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,
       ),
-      symptom(/Error building extension '(?<extension>\w+)'|Error compiling objects for extension/i),
+      symptom(
+        /Error building extension '(?<extension>\w+)'|Error compiling objects for extension|^Failed to compile\. cc_cmd:/im,
+      ),
+      // What Triton compiles when it starts a kernel.
+      symptom(/\bCommand [^\n]*\b(?:cuda|hip|xpu)_utils\.c(?:pp)?\b[^\n]*returned non-zero exit status/),
       symptom(/ninja: build stopped: subcommand failed|Compiling the CUDA compiler identification source file/i),
       symptom(
         new RegExp(

@@ -22,7 +22,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/device-side assert triggered/i),
       capture(/\.cuh?:\d+:? Assertion `(?<assertion>[^`]+)` failed/),
-      capture(/\.cu:\d+: [^\n]*block: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
+      capture(/\bblock: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
       phrase(
         /Assertion `(?:srcIndex < srcSelectDimSize|t >= 0 && t < n_classes|input_val >= zero|index >= -sizes|probability tensor)/i,
       ),
@@ -88,7 +88,7 @@ export const kernelClasses: readonly ErrorClass[] = [
         /(?:set|setting) the (?:allowed )?(?<what>dynamic shared\s+memory) size to (?<required>\d+)|uses too much (?<resource>shared data) \((?<used>0x[0-9a-f]+) bytes, (?<most>0x[0-9a-f]+) max\)/i,
       ),
       capture(
-        /OutOfResources: out of resource: (?<what>[\w ]+), Required: (?<required>\d+), Hardware limit: (?<limit>\d+)/i,
+        /OutOfResources: out of resource: (?<what>[\w ]+?)(?:, )?Required: (?<required>\d+)(?:, )?Hardware limit: (?<limit>\d+)/i,
       ),
     ],
     cuda: [9, 52, 701, 720],
@@ -118,7 +118,7 @@ export const kernelClasses: readonly ErrorClass[] = [
         /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|named symbol not found)/i,
       ),
     ],
-    cuda: [1, 12, 13, 21, 201, 300, 400, 500, 709],
+    cuda: [1, 12, 13, 21, 201, 400, 500, 709],
     cause: () => 'A call got a handle, a size or a kernel that does not belong to this device or this context.',
     fix: (context) => [
       BLOCKING,
@@ -182,7 +182,7 @@ export const kernelClasses: readonly ErrorClass[] = [
       named(
         /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|(?:OPTIX|NVRTC|NVJITLINK)_ERROR_(?!BUILTIN|COMPILATION)[A-Z_]+)\b[^\n]{0,120}/,
       ),
-      symptom(/\bggml_cuda_\w+: \w+ failed\b/),
+      symptom(/\bggml_cuda_\w+: \w+ failed\b|\b\w+ ?== ?(?:cudaSuccess|CUDA_SUCCESS)\b[^\n]{0,40}\bfailed\b/),
       symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
     ],
     cudaOther: true,
@@ -199,7 +199,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
       phrase(
-        /operation not permitted [^\n]*captur|operation would make the legacy stream|hipErrorStreamCapture\w+|operation failed due to a previous error during capture|Cannot prepare for replay during capturing/i,
+        /operation not permitted [^\n]*captur|operation would make the legacy stream|hipErrorStreamCapture\w+|operation failed due to a previous error during capture|Cannot prepare for replay during capturing|output of CUDAGraphs that has been overwritten|\bduring CUDA graph capture/i,
       ),
     ],
     cuda: [900, 901, 902, 903, 904, 905, 906, 907, 908, 910],

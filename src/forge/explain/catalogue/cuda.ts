@@ -14,6 +14,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build has no kernels for this GPU',
     patterns: [
+      phrase(/your GPU arch is \d+, while Paddle is compiled for/),
       capture(/only supported (?:for|on) (?<needed>sm_\d+) and (?:up|above|newer)/i),
       capture(
         /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
@@ -47,7 +48,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /PyTorch install supports CUDA capabilities|not built with CUDA kernel binaries compatible with compute capability/i,
       ),
     ],
-    cuda: [98, 209, 200],
+    cuda: [98, 209, 200, 300],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
     cause: (context) =>
       `The program${context.got.variant ? ` (${context.got.variant})` : ''} holds no kernels for ${context.got.sm ?? (context.got.cc ? `compute capability ${context.got.cc}` : "this GPU's compute capability")}${here(context)}.`,
@@ -63,7 +64,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /No (?:compatible |usable |supported )?CUDA devices? (?:were |was |is |are )?(?:found|detected|available)|\bno GPU devices? (?:were |was )?detected\b/i,
       ),
-      phrase(/no supported devices found for platform CUDA/i),
+      phrase(
+        /no supported devices found for platform CUDA|GPU number on your machine is 0\b|number of available GPUs 0\b/i,
+      ),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],
@@ -94,7 +97,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/invalid device ordinal/i),
       capture(
-        /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
+        /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid (?:CUDA|GPU) device\b/i,
         /cuda|gpu/i,
       ),
       capture(/You requested gpus?: \[(?<device>[^\]\n]*)\]\s*[^\n]{0,40}But your machine only has/i),
@@ -192,7 +195,9 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CUDA was started before the process was forked',
     patterns: [
-      phrase(/Cannot re-initialize CUDA in forked subprocess|CUDA initialized before forking/i),
+      phrase(
+        /Cannot re-initialize CUDA in forked subprocess|CUDA (?:has been |was )?initialized before (?:forking|the `?\w+`? could create a forked)|can ?(?:not|'t) (?:create|start|fork) new processes if CUDA is already initialized/i,
+      ),
       phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],
@@ -212,11 +217,17 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'The GPU lost memory contents',
     patterns: [
       phrase(/uncorrectable ECC error encountered/i),
+      // Of DCGM, of schedulers and of people; a count of none is a report.
+      phrase(
+        /\b(?:uncorrect(?:able|ed)|double[- ]bit)\b[^\n]{0,30}\b(?:ECC|memory) errors?\b(?![^\n]*[:=] *(?:0|N\/A)\b)|\bECC errors?\b[^\n]{0,30}\buncorrect(?:able|ed)\b(?![^\n]*[:=] *(?:0|N\/A)\b)|\bDCGM_FR_\w*(?:DBE|ROW_REMAP|PENDING_PAGE)\w*/i,
+      ),
       capture(
         /Remapping Failure Occurred\s*: *Yes|(?:Remapped Rows|Retired Pages|Page Blacklist|Row Remap\w*)[^\n]*(?:Pending\s*)?: *Yes|Double Bit ECC\s*: *[1-9]\d*/i,
       ),
     ],
     cuda: [214, 220],
+    unless: /\bDCGM_FI_|\bcounter\b|[Tt]otal number of/,
+    explains: ['nccl', 'cuda-failed'],
     cause: () => 'The memory of the GPU had an error that ECC could not repair; results since then cannot be trusted.',
     fix: () => [
       asRoot('Reset the GPU when nothing runs on it.', 'nvidia-smi', '--gpu-reset', '-i', '0'),

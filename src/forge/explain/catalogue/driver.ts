@@ -29,7 +29,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /cannot open|not found|could not|No such file/i,
       ),
       code(
-        /failed call to cuInit: (?:UNKNOWN ERROR|INTERNAL|CUDA_ERROR\S*) ?\((?:303|302)\)|\(30[23]\): cudaGetErrorName symbol not found/i,
+        /failed call to cuInit: (?:UNKNOWN ERROR|INTERNAL|CUDA_ERROR\S*|CUresult) ?\((?:303|302|-1)\)|\(30[23]\): cudaGetErrorName symbol not found/i,
       ),
       phrase(
         /NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver library cannot be found|CUDA driver is not (?:installed|found)/i,
@@ -62,6 +62,7 @@ export const driverClasses: readonly ErrorClass[] = [
     title: 'The driver is older than the build needs',
     patterns: [
       phrase(/CUDA driver version[^\n]{0,20}is (?:lower|older) than/i),
+      code(/\bUnsupportedCUDAError\b/),
       capture(/NVIDIA driver on your system is too old(?: \(found version (?<number>\d+)\))?/i),
       phrase(/CUDA driver version is insufficient for CUDA runtime version/i),
       capture(

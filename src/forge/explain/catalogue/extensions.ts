@@ -1,5 +1,6 @@
 // Compiled packages on top of torch: flash-attn, xFormers and other extensions, and what their kernels ask of the GPU.
 
+import { GPU_DISTRIBUTION } from '../packages.ts';
 import { capture, phrase, symptom } from '../patterns.ts';
 import { install, run, safe, say } from '../steps.ts';
 import type { Context, ErrorClass, RepairStep } from '../types.ts';
@@ -19,6 +20,11 @@ export const extensionClasses: readonly ErrorClass[] = [
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),
       capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
+      capture(/Detected that PyTorch and (?<package>(?!torchvision|torchaudio)\w+) were compiled with different CUDA/i),
+      // A library of macOS names its file before the symbol.
+      capture(
+        /(?<package>torch|tensorflow|jaxlib|mlx|onnxruntime|llama_cpp|metal_plugin)[\w/.-]*\.(?:dylib|so)\b[^\n]*Symbol not found: (?<symbol>\w+)/,
+      ),
       capture(
         /\b(?<package>(?!lib)\w*(?:gpu|cuda)\w*)\.(?:so|pyd)\S*: undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|nv)\w+)/i,
       ),
@@ -177,6 +183,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /supports? head[ _]dim(?:ension)?s?(?: of)?(?: at most| up to| only)? \d+|FlashInfer Internal Error: Invalid configuration/i,
       ),
+      phrase(/FlashAttention (?:forward|backward) for head dim[^\n]{0,12}\d+ requires/i),
       phrase(/FlashAttention only supports? fp16(?:,)? (?:and|or)[^\n]*bf16/i),
       capture(/FlashAttention (?:forward|backward) only supports head dimension at most (?<dim>\d+)/i),
       phrase(
@@ -226,7 +233,10 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/(?:type )?(?<method>fp8e\w+) not supported in this architecture/i),
       phrase(
-        /(?:FP8|fp8|NVFP4|MXFP4)[^\n]{0,60}(?:only supported on|requires|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices)|torch\._scaled_mm is only supported on CUDA devices/i,
+        /(?:FP8|fp8|NVFP4|MXFP[48])[^\n]{0,60}(?:only supported on|requires?|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices|Hopper|Ada\b|Blackwell|Ampere|H100|sm_?\d\d)|torch\._scaled_mm is only supported on CUDA devices/i,
+      ),
+      phrase(
+        /\b(?:float8|fp8\w*|nvfp4|mxfp[48])\b[^\n]{0,60}(?:only supported|(?:is )?not supported|requires?)\b[^\n]{0,30}\bCUDA(?: arch)? ?(?:>=|<=?|\d)/i,
       ),
       phrase(
         /\b(?:GPU|device|hardware)\b[^\n]{0,20} do(?:es)?(?: not|n't) support (?:int8|int4|fp8|fp4|8-bit|4-bit)\b/i,
@@ -249,13 +259,19 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The compiled part of a package is missing',
     patterns: [
       phrase(/Loading an? \w+ quantized model requires/i),
+      capture(
+        new RegExp(
+          `\\bImportError: [^\\n]*\\brequires? [\`'"]?(?<package>(?!bitsandbytes|flash)(?:${GPU_DISTRIBUTION}))[\`'"]? to be installed`,
+          'i',
+        ),
+      ),
       phrase(
         /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)|\b(?:apex|transformer[ _]engine|flash[ _]infer|deep_?gemm|deep_?ep)\b (?:is )?(?:required|needed|not installed)/i,
       ),
       capture(
         /(?<package>[\w-]+)[ _]kernels? (?:(?:is|are) )?(?:not|needed to be) (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
       ),
-      capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+|_C|_ext)' is not defined/i),
+      capture(/name '(?<package>\w*_cuda\w*|gpu_ops|\w+_kernels?|exl\w+|awq_\w+|_C|_ext)' is not defined/i),
       capture(
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|_turbomind|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),

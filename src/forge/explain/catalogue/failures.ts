@@ -61,7 +61,7 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
       weak(/\bmpsFileLoc\b[^\n]*\n?[^\n]*\berror: /),
-      symptom(/\bMPS\b[^\n]*\bbuffer is not large enough/),
+      symptom(/\bMPS\b[^\n]*\bbuffer is not large enough|\bPlaceholder buffer size \(\d+\) is not large enough/),
       phrase(/\bPlaceholder tensor is empty\b/i),
       symptom(
         /Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i,

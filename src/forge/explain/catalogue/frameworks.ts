@@ -1,6 +1,6 @@
 // What the frameworks themselves say: a build without the GPU, tensors on two devices, parts that do not fit together.
 
-import { capture, phrase, symptom, weak } from '../patterns.ts';
+import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { JAX, TENSORFLOW, UV } from './links.ts';
@@ -31,7 +31,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Device API (?:gpu|cuda) is not enabled|Environment for task type \[GPU\] not found|\bMXNetError\b[^\n]*GPU is not enabled|installed (?:the )?CPU(?:-only)? version/i,
       ),
       capture(/PyTorch install was not built with (?<backend>CUDA|XPU)/i),
-      phrase(/\bnot implemented for CPU ONLY build/i),
+      phrase(/\bPlease (?:use|(?:re)?install) (?:paddle\w*|tensorflow|mxnet|onnxruntime|faiss|cupy) with GPU version/i),
+      phrase(
+        /\bOpen3D\b[^\n]*Unimplemented device|\bnot implemented for CPU ONLY build|module 'cv2\.dnn' has no attribute 'DNN_(?:BACKEND|TARGET)_CUDA/i,
+      ),
       capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
@@ -59,6 +62,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
       // torch's builder of extensions prints it before whatever follows.
       weak(/No CUDA runtime is found/i),
       phrase(/\bassert\(? ?torch\.cuda\.is_available\(\)/, /\bAssertionError\b/),
+      phrase(
+        /\bonly supported with GPUs, no GPUs found|No available node types can fulfill resource request \{[^}\n]*'GPU'/i,
+      ),
+      phrase(/\binvalid choice: '(?:cuda|gpu|mps|rocm|xpu)\S*' \(choose from [^)\n]*\bcpu\b/i),
       phrase(/\bno registered Platform called "?(?:CUDA|OpenCL|HIP)\b/i),
       phrase(
         /No supported gpu backend found|\b(?:could not|cannot|unable to|failed to) (?:find|initiali[sz]e|find\/initiali[sz]e) (?:an? |the |any )?(?:specified )?(?:accelerator|GPU) device\b|Error: [^\n]{0,60}\brequires a(?:n? \w+)? GPU\b(?! with)|(?:CUDA|GPU) device is not set properly|\b(?:GPU|CUDA)Accelerator[`']? can ?not run on your system/i,
@@ -74,7 +81,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
       phrase(
-        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+        /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU(?! pipeline)|(?<!arch[^\n]{0,20} or )\bGPU (?:support |devices? )?(?:is |was )?not (?:found|detected|enabled|supported|usable|accessible)|Neither CUDA nor MPS (?:is|are) available/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
@@ -99,22 +106,6 @@ export const frameworkClasses: readonly ErrorClass[] = [
       return 'The framework runs, but it sees no GPU: a CPU build, a driver that is missing or too old, or a variable that hides the device.';
     },
     fix: (context) => [run('See what is there and what blocks it.', 'gpuforge', 'doctor', '-v'), ...reinstall(context)],
-    links: [UV],
-  },
-  {
-    code: 'verify-wrong',
-    severity: 'critical',
-    title: 'The GPU computed a wrong result',
-    patterns: [capture(/^WRONG (?<device>\S+) +(?<name>[^\n]+?) {2}\d+x\d+ matmul/im)],
-    cause: ({ got }) =>
-      `verify.py compared ${got.device ?? 'the device'} with the CPU and the results differ by far more than rounding.`,
-    fix: (context) => [
-      say('Run it again at stock clocks; a result that changes between runs is a fault of the card or of its memory.'),
-      ...(context.vendor === undefined || context.vendor === 'nvidia'
-        ? [run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC')]
-        : []),
-      ...reinstall(context),
-    ],
     links: [UV],
   },
   {
@@ -161,7 +152,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
     code: 'cpu-load',
     severity: 'error',
     title: 'A checkpoint of a GPU is loaded where there is none',
-    patterns: [phrase(/Attempting to deserialize object on (?:a |an )?(?:CUDA|XPU|MPS) device(?: \d+)? but/i)],
+    patterns: [
+      phrase(/Attempting to deserialize object on (?:a |an )?(?:CUDA|XPU|MPS) device(?: \d+)? but/i),
+      phrase(/Storage device not recognized: \w+|don't know how to restore data location of torch\.\S+ \(tagged with/i),
+    ],
     explains: ['torch-no-gpu', 'mps-unavailable', 'not-compiled-cuda'],
     cause: () => 'The file remembers the device on which it was saved, and that device is not here.',
     fix: () => [
@@ -220,7 +214,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Could not find cuda drivers on your machine, GPU will not be used/i),
       phrase(/Cannot dlopen some GPU libraries/i),
       phrase(/Skipping registering GPU devices/i),
-      phrase(/Num GPUs Available: +0\b/i),
+      phrase(/Num GPUs Available: +0\b|^Device mapping: no known devices/im),
       symptom(
         /list_(?:physical|logical|local)_devices\([^\n]*\n(?:[^\n]*\n){0,2}[^\n]{0,20}\[(?:'\/?(?:device:)?cpu:0')?\] *$/im,
       ),
@@ -269,7 +263,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/Outdated (?<what>\w+) installation found/i),
       phrase(/PJRT_\w+ size: expected|plugin is (?:likely )?built with a (?:later|newer|older) version/i),
     ],
-    explains: ['jax-no-gpu', 'cudnn-failed'],
+    explains: ['jax-no-gpu', 'cudnn-failed', 'framework-version'],
     cause: ({ got }) =>
       got.what
         ? `JAX was built against a newer ${got.what}${got.have ? ` (${got.wanted}, here is ${got.have})` : ''}: another CUDA installation is found before the one that JAX brings.`
@@ -325,7 +319,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|illegal hardware instruction|exited with signal SIGILL/i,
       ),
+      code(/\b0x[cC]000001[dD]\b|\bSTATUS_ILLEGAL_INSTRUCTION\b/),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
+      capture(/built using (?<set>AVX\w*|FMA|SSE\w*) instructions, which your CPU/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
     ],
     explains: ['ollama-runner'],
@@ -347,6 +343,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'XLA could not compile or run the program',
     patterns: [
+      phrase(
+        /Detected unsupported operations when trying to compile graph [^\n]* on XLA_GPU_JIT|\bUnknown PJRT_DEVICE '\w+'/,
+      ),
       symptom(
         /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
@@ -376,6 +375,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /\b(?:GPU|cuda|opencl|vulkan|nv\w+64|ig\w+(?:64|32)|atio\w+|amd\w+64|common_clang\w*|torch|ggml|llama|onnxruntime|d3d\w+|dxgi)\b/i,
       ),
       symptom(/\bOSError: exception: access violation (?:reading|writing) 0x/),
+      // A debugger names the library in which it happened.
+      symptom(
+        /\bException thrown at 0x[\da-f]+ \([^)\n]*(?:cuda|torch|c10|onnxruntime|\bnv|dml|tensorrt|opencl|vulkan|ggml|llama)[^)\n]*\)[^\n]*: (?<status>0xC0000\w{3})/i,
+      ),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       symptom(
@@ -383,7 +386,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|3221225477|3221226505|0xC0000005|-11|139)\b/),
       near(
-        /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
+        /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|pointer being freed was not allocated|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
@@ -397,6 +400,13 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
       ),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
+      symptom(/!{3,} Segfault encountered !{3,}|Unhandled exception caught in c10\/util\/AbortHandler\.h/),
+      symptom(/-?107374(?:1819|0791|0940) ?\(0x[cC]0000(?:005|409|374)\)/),
+      // A shell names the program that it ran.
+      symptom(
+        /\bzsh: (?<status>bus error|segmentation fault|abort|trace trap) +[^\n]*/,
+        /torch|\bmps\b|cuda|gpu|train|model|tensorflow|jax|whisper|llama|comfy|yolo|diffus/i,
+      ),
     ],
     unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
     echo: true,

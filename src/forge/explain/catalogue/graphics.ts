@@ -105,7 +105,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(/\bCONTEXT_LOST_WEBGL\b|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b(?:0x)?887[aA]00(?:05|06|07|20)\b/),
-      phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
+      phrase(
+        /nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)|\bVIDEO_TDR_\w+|TdrBugcheckOnTimeout|\b0x11[67]_\w*(?:nvlddmkm|amdkmdag|atikmpag|igdkmd)/i,
+      ),
       phrase(
         /kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/,
       ),

@@ -155,6 +155,9 @@ export const installClasses: readonly ErrorClass[] = [
         ),
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
+      capture(
+        /\b(?:[Ee]rror|[Cc]annot)\b[^\n]*\b(?<module>[Cc]u[Pp]y|[Pp]y[Tt]orch|[Tt]ensor[Ff]low|JAX) is not installed/,
+      ),
     ],
     unless: /\bUserWarning\b/,
     cause: ({ got }) =>
@@ -194,7 +197,7 @@ export const installClasses: readonly ErrorClass[] = [
     code: 'pep668',
     severity: 'error',
     title: 'The system Python refuses installs',
-    patterns: [code(/externally-managed-environment|This environment is externally managed/i)],
+    patterns: [code(/externally-managed-environment|\bis externally managed\b/i)],
     cause: () => 'The distribution manages this Python (PEP 668); pip may not change it.',
     fix: () => [
       safe('Make a virtual environment.', 'python3', '-m', 'venv', '.venv'),

@@ -1,12 +1,15 @@
 // Numbers of a kind that the device, or the other operand, does not have; and compilers of frameworks that gave up.
 
 import { capture, phrase, symptom } from '../patterns.ts';
-import { run, say } from '../steps.ts';
+import { reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
-import { CUDA_NOTES, MPS } from './links.ts';
+import { CUDA_NOTES, MPS, UV } from './links.ts';
 
 const AMP = 'https://docs.pytorch.org/docs/stable/amp.html';
 const DYNAMO = 'https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html';
+
+/** The text speaks of a GPU, by whatever name. */
+const ON_GPU = /\b(?:GPU|CUDA|cudnn|MPS|ROCm|MIOpen|XPU|Vulkan|Metal|DirectML|device|RTX|GTX|Radeon|RX \d{3,4})\b/i;
 
 export const kindClasses: readonly ErrorClass[] = [
   {
@@ -143,5 +146,42 @@ export const kindClasses: readonly ErrorClass[] = [
       ),
     ],
     links: ['https://sourceware.org/glibc/manual/latest/html_node/Dynamic-Linking-Tunables.html'],
+  },
+  {
+    code: 'verify-wrong',
+    severity: 'critical',
+    title: 'The GPU computed a wrong result',
+    patterns: [
+      capture(/^WRONG (?<device>\S+) +(?<name>[^\n]+?) {2}\d+x\d+ matmul/im),
+      // What people say of results that the CPU has right.
+      symptom(
+        /\b(?:wrong|incorrect|garb\w+|corrupted|black|NaNs?)\b[^\n]{0,120}(?:\bCPU\b[^\n]{0,40}\b(?:correct|fine|works?|ok)\b|\bno problems? \w+ (?:the )?CPU)/i,
+        ON_GPU,
+      ),
+      symptom(
+        /\b(?:gives?|produces?|returns?|results? in|contain)\b[^\n]{0,20}\b(?:wrong|incorrect|garb\w+|corrupted|zero|nan) (?:results?|outputs?|values|images?|weights)\b/i,
+        ON_GPU,
+      ),
+    ],
+    unless: /\b(?:[Ff]ix(?:e[sd]|ing)?|[Rr]esolve[sd]?|no longer|may differ)\b/,
+    cause: ({ got }) =>
+      got.device
+        ? `verify.py compared ${got.device} with the CPU and the results differ by far more than rounding.`
+        : 'The CPU has another result: half precision overflowed, a kernel of this version is wrong, or the card computes wrongly.',
+    fix: (context) => [
+      ...(context.got.device
+        ? []
+        : [
+            say(
+              'Run it once in float32, and one step on the CPU: that tells overflow, a wrong kernel and a faulty card apart.',
+            ),
+          ]),
+      say('Run it again at stock clocks; a result that changes between runs is a fault of the card or of its memory.'),
+      ...(context.vendor === undefined || context.vendor === 'nvidia'
+        ? [run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC')]
+        : []),
+      ...reinstall(context),
+    ],
+    links: [UV],
   },
 ];

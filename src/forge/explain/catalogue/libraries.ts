@@ -161,7 +161,9 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
       capture(/\/usr\/bin\/ld: cannot find -l(?<library>cudart|cublas\w*|cudnn|nvrtc|cusparse|nccl|nvToolsExt)\b/i),
       capture(/Finding (?<library>cu\w+|nv\w+)\b[^\n]*\n\s*ERROR: (?:can't|cannot|failed to) (?:locate|find)/i),
-      phrase(/No libcudart\.so found! Install CUDA or the cudatoolkit package/i),
+      phrase(
+        /No libcudart\.so found! Install CUDA or the cudatoolkit package|(?:could not|cannot|unable to|failed to) (?:find|locate|load) the CUDA libraries\b/i,
+      ),
     ],
     unless:
       /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,
@@ -292,6 +294,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
       ),
+      capture(/argument --execution-providers?: invalid choice: '(?<provider>\w+)' \(choose from/),
       phrase(/This ORT build has \[[^\]\n]*\] enabled\b/),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
@@ -405,7 +408,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,
       ),
       phrase(
-        /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|engine plan file is (?:not compatible|generated)/,
+        /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|[Mm]agic ?[Tt]ag\b[^\n]*(?:assert|fail)|[Dd]eserialization of (?:the )?engine failed|engine plan file is (?:not compatible|generated)/,
       ),
       symptom(
         /\[TensorRT(?:-LLM)?\][^\n]*(?:ERROR|Error)|\[E\] \[TRT\]|\[TRT\][^\n]*\[E\]|NVINFER LOG[^\n]*Error|\[TensorRT\] ERROR|\bnvinfer1::[^\n]*Error Code \d+/,

@@ -43,7 +43,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor|\ba?n? ResourceExhaustedError\b/i,
       ),
       code(
-        /\bInsufficient memory on (?:the )?(?:accelerator|GPU|device)\b|\b(?:CUDA|CNMEM|CUBLAS|CUDNN|CUSOLVER|CUFFT)_?STATUS_OUT_OF_MEMORY|\bCNMEM_STATUS_OUT_OF_MEMORY|\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,
+        /\bInsufficient memory on (?:the )?(?:accelerator|GPU|device)\b|\b(?:CUDA|CNMEM|CUBLAS|CUDNN|CUSOLVER|CUFFT)_?STATUS_OUT_OF_MEMORY|\bCNMEM_STATUS_OUT_OF_MEMORY|\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory|Command buffer execution failed: Insufficient Memory/,
       ),
       capture(
         /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|buffer for|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*(?:buffers?|cache)(?: of size (?<bytes>\d+))?/i,
@@ -71,7 +71,8 @@ export const memoryClasses: readonly ErrorClass[] = [
       symptom(
         /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b|failed to (?:create|initialize) (?:the )?(?:llama_context|context with model)/i,
       ),
-      phrase(/No executable batch size found/i),
+      phrase(/No executable batch size found|Allocate too much memory for the GPU memory pool/i),
+      code(/HSA_STATUS_ERROR_OUT_OF_RESOURCES[^\n]*Available Free mem/),
       phrase(/\bMemory allocation error on worker \d+|\bNV_ERR_NO_MEMORY\b/i),
     ],
     cuda: [2],
@@ -155,7 +156,9 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(
         /(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemAllocHost|hipHostMalloc)[^\n]{0,60}(?:failed|error)/i,
       ),
-      phrase(/Cannot pin memory|(?:failed|unable) to pin memory|pin memory thread exited unexpectedly/i),
+      phrase(
+        /Host and device pointers? do(?:n'?t| not) match with \w+HostRegister|Cannot pin memory|(?:failed|unable) to pin memory|pin memory thread exited unexpectedly/i,
+      ),
     ],
     cause: ({ got }) =>
       `${got.size ?? 'The memory'} could not be locked in RAM; the program goes on with slower copies, or stops.`,
@@ -272,6 +275,8 @@ export const memoryClasses: readonly ErrorClass[] = [
     title: 'The disk is full',
     patterns: [
       phrase(/No space left on device/i),
+      // torch.save, when the disk takes no more.
+      phrase(/inline_container\.cc:\d+\] ?\. unexpected pos \d+ vs \d+|PytorchStreamWriter failed writing file/),
       code(/\[Errno 28\]|\bENOSPC\b|\[WinError 112\]/),
       symptom(/There is not enough space on the disk/i),
     ],

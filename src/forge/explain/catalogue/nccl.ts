@@ -64,6 +64,7 @@ export const ncclClasses: readonly ErrorClass[] = [
         /client socket has (?:timed out[^\n]*trying|failed) to connect|setting up NCCL communicator[^\n]*got error/i,
       ),
       symptom(/\bRendezvous(?:Closed|Connection|Graceful\w*|State)\w*(?:Error|Exception)\b/),
+      phrase(/NCCL WARN Call to ibv_\w+ failed|\bifa != nullptr\b[^\n]*find address for/),
       phrase(/\bmlx\d+: [^\n]*\bgot completion with error|\bUCX +ERROR\b/i),
       code(/ncclRemoteError|NCCL error: remote process exited or there was a network error/),
       code(/\bNet : Call to (?:connect|recv|send|accept|bind|listen)\w* [^\n]*failed/),
@@ -153,11 +154,12 @@ export const ncclClasses: readonly ErrorClass[] = [
     title: 'This build has no NCCL',
     patterns: [
       phrase(
-        /Distributed package doesn't have NCCL|not been built with NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
+        /No module named 'torch\._C\._distributed_c10d'|Distributed package doesn't have NCCL|not been built with NCCL|NCCL is not (?:available|built|compiled)|no NCCL (?:backend|built in)/i,
       ),
     ],
     explains: ['nccl-network', 'nccl'],
-    cause: () => 'NCCL exists on Linux only, and CPU builds do not hold it.',
+    cause: () =>
+      'NCCL exists on Linux only, and CPU builds do not hold it; some builds hold no part for several processes at all.',
     fix: (context) => [
       context.os === 'windows' || context.os === 'macos'
         ? say(
@@ -178,7 +180,9 @@ export const ncclClasses: readonly ErrorClass[] = [
       symptom(
         /\b(?:mpirun|mpiexec|prterun)\b[^\n]* noticed that process rank \d+|Primary job +terminated normally, but \d+ process(?:es)? returned/i,
       ),
-      symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
+      symptom(
+        /Sending process \d+ closing signal SIG(?:TERM|HUP)|Received \d+ death signal, shutting down workers|\bSignalException\b[^\n]* got signal|killed by signal: (?:Terminated|Hangup|Interrupt)|failed \(exitcode: -?\d+\) local_rank/i,
+      ),
       symptom(
         /A worker died or was killed (?:while executing|unexpectedly)|The actor died unexpectedly before finishing|The actor is dead because its worker process has died|Worker exit type: SYSTEM_ERROR|ray\.exceptions\.\w*(?:ActorDied|WorkerCrashed|RayActor)\w*/i,
       ),

@@ -289,7 +289,7 @@ export const servingClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/Some modules are dispatched on the CPU or the disk/i),
       phrase(
-        /device_map had weights offloaded to the disk|Some parameters are on the meta device because they were offloaded/i,
+        /device_map`? had weights offloaded to the disk|Some parameters are on the meta device because they were offloaded/i,
       ),
     ],
     cause: () => 'accelerate put a part of the model on the CPU, which the quantised form does not allow.',

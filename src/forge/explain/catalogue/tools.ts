@@ -85,7 +85,7 @@ export const toolClasses: readonly ErrorClass[] = [
       capture(
         new RegExp(`\\bC (?:function|variable) (?<module>(?:${STACK})[\\w.]*) has (?:the )?wrong (?:signature|type)`),
       ),
-      capture(/No module named '(?<module>torch\._\w+)'/),
+      capture(/No module named '(?<module>torch\._(?!C\._distributed)[\w.]+)'/),
       capture(new RegExp(`requires (?<module>${STACK}) version[^\\n]{0,40}but found`, 'i')),
       capture(new RegExp(`module '(?<module>(?:${STACK})(?:\\.[\\w.]+)?)' has no attribute '(?<name>\\w+)'`)),
       capture(new RegExp(`'(?<module>(?:${STACK})(?:_bindings)?\\.[\\w.]+)' object has no attribute '(?<name>\\w+)'`)),
@@ -102,6 +102,8 @@ export const toolClasses: readonly ErrorClass[] = [
       ),
       capture(/(?<name>\w+_(?:fwd|bwd|cuda|kernel|forward|backward))\(\): incompatible function arguments/),
       capture(/(?<module>\w+)==\S+ is used but incompatible/),
+      // JAX keeps its options in an object named Config.
+      capture(/'Config' object has no attribute '(?<name>jax_\w+)'/),
       capture(/Unknown quantization method: (?<name>\w+)\. Must be one of/),
       phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(

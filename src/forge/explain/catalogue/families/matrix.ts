@@ -16,18 +16,21 @@ const KINDS = {
   memory:
     /\bout of (?:\w+ )?memory\b|\bOOM\b(?! killer)|out_of_\w*memory|OutOfMemory|\b(?:insufficient|not enough|no more) (?:\w+ )?(?:memory|VRAM)\b|\b(?:fail\w*|unable|cannot|could ?n.t) (?:to )?(?:\w+ )?alloc\w*[^\n]*|alloc\w* (?:\w+ )?fail\w*|bad_alloc|memory (?:is )?exhausted|exceed\w* [^\n]{0,30}memory/i,
   lost: /\bdevice[ _-]?(?:was |is )?(?:lost|removed|hung|reset)\b|DEVICE_LOST|GPU (?:hang|reset)/i,
-  timeout: /\btimed? ?out\b|deadline exceeded|TimeoutError|\bgot stuck\b|without making progress/i,
+  // Who cannot be reached has a kind of its own.
+  timeout: /\btimed? ?out\b(?![^\n]*\bconnect)|deadline exceeded|TimeoutError|\bgot stuck\b|without making progress/i,
   symbol: /undefined symbol|symbol (?:lookup error|not found)|unresolved external|procedure entry point/i,
   permission:
     /permission denied|access (?:is )?denied|not permitted|insufficient (?:privileges|permissions)|\bEACCES\b/i,
-  network: /connection (?:refused|reset|closed)|network (?:is )?unreachable|could not resolve|no route to host/i,
+  network:
+    /connection (?:refused|reset|closed)|network (?:is )?unreachable|could not resolve|no route to host|\btimed? ?out\b[^\n]*\bconnect/i,
   mismatch:
     /\bmismatch\w*|(?:built|compiled|linked) (?:with|for|against) (?:a |an )?(?:different|later|newer|older|another|other)|\bincompatible\b|not compatible|\bdo(?:es)? not match\b|version[^\n]{0,40}\b(?:expected|required|but (?:got|found|have))\b|\brequires? [^\n]{0,30}version|too (?:old|new)\b/i,
   arch: /\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)[^\n]*\b(?:not (?:\w+ )?(?:supported|compatible|available|implemented|recognized|included|built|found)|lacks?|too (?:old|new|low)|below|minimum|incompatible|unsupported|unknown|invalid)\b|\b(?:not supported|unsupported|unknown|invalid|unable to|could not find|no (?:compatible|suitable|kernels?|binary)|requires?|needs)\b[^\n]*\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)|no kernel image/i,
   unbuilt:
     /\b(?:not|wasn't|isn't|without)\b[^\n]{0,30}\b(?:compiled|built|linked)\b[^\n]{0,20}\b(?:with|support|cuda|gpu)|\b(?:compiled|built) without\b|without (?:CUDA|GPU|ROCm|HIP) support|CPU[- ]only (?:build|version|wheel)|installed (?:a |the )?CPU (?:build|version|wheel)/i,
   none: /\bno (?:\w+[ -]){0,3}(?:gpus?|devices?|adapters?|platforms?|accelerators?)\b[^\n]{0,20}(?:found|detected|available|visible|$)|\b(?:gpus?|devices?|adapters?)\b[^\n]{0,12}\b(?:not (?:found|detected|available|visible)|unavailable|is null)\b|could not find (?:any|a suitable|an appropriate) (?:gpu|device|adapter)|(?:fail\w* to|cannot|could not|unable to) (?:find|get) (?:an? )?(?:\w+ )?adapter|fail\w* to find an appropriate/i,
-  compile: /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\bfailed to (?:compile|build)\b/i,
+  compile:
+    /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\b(?:failed to|can(?:not|'t)|could not|unable to) (?:compile|build)\b/i,
   absent:
     /cannot open shared object|\bno such file\b|\b(?:cannot|can't|could ?n.t|could not|unable to|fail\w* to)\b[^\n]{0,20}\b(?:load|open|find|locate|import)\b|\bnot (?:be )?(?:found|installed|loaded|located)\b|\bmissing\b|No module named/i,
 } as const satisfies Readonly<Record<string, RegExp>>;

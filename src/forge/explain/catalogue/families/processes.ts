@@ -6,7 +6,7 @@ export const processes: readonly Family[] = [
   {
     code: 'nccl-timeout',
     subject:
-      /\b(?:nccl|rccl|gloo|c10d|rank|barrier|allreduce|all_reduce|broadcast|collective|process ?group|TCPStore)\w*\b/i,
+      /\b(?:nccl|rccl|gloo|c10d|monitoredBarrier|all_?reduce|all_?gather|reduce_?scatter|collective|process ?group|TCPStore)\w*\b|\branks? ?\d|\bother ranks?\b/i,
     trouble: /\btimed? ?out\b|\btiming out\b|waiting for (?:send|recv|rank)|Timed out waiting/i,
   },
   {

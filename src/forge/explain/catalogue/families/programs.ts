@@ -110,7 +110,7 @@ export const programs: readonly Family[] = [
     subject:
       /\b(?:cuda|nvidia|render\w*|cycles|compute|requested|gpu)\b[^\n]*\b(?:gpus?|devices?)\b|\b(?:gpus?|devices?)\b[^\n]*\b(?:requested|cuda)\b/i,
     trouble:
-      /\b(?:only )?(?<!platform )(?:0|zero) (?:gpus?|devices?)\b(?! ?\d)|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
+      /\b(?:only )?(?<!platform )(?:0|zero) (?:gpus?|devices?)\b(?! ?\d)|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b(?! (?:\w+ )?(?:requested|needed|required|selected|specified|assigned|configured)\b)/i,
   },
   {
     code: 'launch-config',
@@ -128,7 +128,12 @@ export const programs: readonly Family[] = [
     subject: /\bnvml\w*|NVMLError\w*|NVML_ERROR_\w+/i,
     trouble: /\b(?:error|failed|failure|not supported|invalid|unknown|can't|cannot)\b|Error/i,
   },
-  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: REFUSED },
+  {
+    code: 'nvenc',
+    subject:
+      /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*|\bnvdecoder\b|\bcuvideo\w*|\bnvcodec\b|\bcreate specified HW device/i,
+    trouble: REFUSED,
+  },
   { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: REFUSED },
   {
     code: 'cuda-lib-missing',
@@ -152,7 +157,7 @@ export const programs: readonly Family[] = [
   {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bOPTIX_ERROR\w*|\bOptiX\b|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*/i,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bOptiX\b|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc(?!async)|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system|\b[Cc]uda context\b|\bGPU \w*(?:kernel|pipeline|solver)\w*|\bGPU [a-z][\w ]{3,50}(?= fail to launch)/i,
     trouble: /\b(?:error|failed|failure|exception|not configured|cannot|fail to launch)\b|system_error/i,
   },
 ];
