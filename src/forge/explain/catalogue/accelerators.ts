@@ -25,6 +25,11 @@ export const acceleratorClasses: readonly ErrorClass[] = [
         /(?:PyTorch|torch) (?:was |is )?(?:not (?:compiled|built) with|(?:compiled|built) without) XPU|Intel GPU driver is not (?:properly )?installed/i,
       ),
       phrase(/Module (?:i915|xe) not found|could not insert '(?:i915|xe)'/i),
+      phrase(/No device filter specified and no discrete\/integrated (?:i915|xe) devices found/i),
+      phrase(
+        /\[opencl:cpu[:\]][^\n]*(?:\n(?!.*(?:level_zero|:gpu[:\]]))[^\n]*){0,6}$(?![\s\S])/i,
+        /\bsycl-ls\b(?![\s\S]*(?:level_zero|:gpu[:\]]))/i,
+      ),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,

@@ -62,6 +62,8 @@ export const containerClasses: readonly ErrorClass[] = [
       capture(/(?:stat|unknown device|no such device)[^\n]{0,20}(?<device>(?:nvidia|amd)\.com\/gpu(?:=\S+)?)/i),
       phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
       phrase(/adding custom device "\/dev\/nvidia/i),
+      // A Jetson's container without the runtime has none of its device files.
+      phrase(/\bNvRmMem\w*\b[^\n]*(?:No such file|Memory Manager Not supported)|\d+: Memory Manager Not supported/i),
       phrase(
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
@@ -207,6 +209,10 @@ export const containerClasses: readonly ErrorClass[] = [
         /\bgpu_plugin\.go:\d+\] (?:failed|Not compatible|error|No )[^\n]*|\/var\/lib\/kubelet\/device-plugins\/[^\n]*(?:denied|refused|fail\w*)/i,
       ),
       phrase(/More than one MIG device type present on node|^No devices found\. Waiting indefinitely/im),
+      phrase(/\bWaiting for GPU driver libraries to be available|GPU driver auto installation is disabled/i),
+      phrase(
+        /\bno (?<resource>(?:nvidia|amd)\.com\/gpu)\b|(?<other>(?:nvidia|amd)\.com\/gpu)\b[^\n]{0,40}\b(?:is |are )?(?:missing|not (?:listed|shown|showing|visible|available|allocatable|present|there))/i,
+      ),
       capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
       capture(
         /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,

@@ -63,7 +63,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /No (?:compatible |usable |supported )?CUDA devices? (?:were |was |is |are )?(?:found|detected|available)|\bno GPU devices? (?:were |was )?detected\b/i,
       ),
-      phrase(/no supported devices found for platform CUDA/i),
+      phrase(/no supported devices found for platform CUDA|has kind KIND_GPU but (?:no GPUs are available|\w+)/i),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],

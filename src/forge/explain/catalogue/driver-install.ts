@@ -225,7 +225,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /requires use of the NVIDIA open kernel modules|Open nvidia\.ko is only ready for use|OpenRmEnableUnsupportedGpus/i,
       ),
       phrase(
-        /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
+        /not supported by open (?:nvidia\.ko|kernel module)|does not include the required GPU|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),
     ],
     explains: ['smi-no-comm', 'no-devices', 'gpu-lost'],
@@ -248,7 +248,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU)s? (?:found|probed)/i),
       capture(/do not appear to have an NVIDIA GPU supported by the (?<driver>[\d.]+)/i),
       capture(/NVIDIA GPU[^\n]{0,100}not supported by the (?:NVIDIA )?(?<driver>\d{3}[\d.]*)[^\n]{0,20}driver/i),
-      phrase(/could not find compatible graphics hardware|no compatible (?:NVIDIA )?hardware (?:was )?found/i),
+      phrase(
+        /(?:could not|cannot|can't) find compatible graphics hardware|NVIDIA [Gg]raphics [Dd]river is not compatible with (?:your|this) (?:device|hardware|GPU)|no compatible (?:NVIDIA )?hardware (?:was )?found/i,
+      ),
     ],
     explains: ['smi-no-comm', 'no-devices', 'dkms-build'],
     cause: ({ got }) =>

@@ -177,6 +177,7 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ONNX Runtime could not load or run the model',
     patterns: [
+      symptom(/\bonnx ?runtime error \d+: (?<why>[^\n]{0,160})/i),
       symptom(/\[ONNXRuntimeError\] : \d+ : (?<kind>\w+)(?: : (?<why>[^\n]{0,160}))?/),
       symptom(/\[E:onnxruntime:[^\]]*\] (?<why>[^\n]+)|Non-zero status code returned while running (?<node>\w+) node/),
     ],
@@ -200,7 +201,7 @@ export const failureClasses: readonly ErrorClass[] = [
         /\bAMD (?:Software )?Installer\b|\bAdrenalin\b[^\n]{0,40}\b(?:install\w*|fail\w*)|Intel Graphics Installer|driver being installed is not validated for this computer/i,
       ),
       phrase(
-        /NVIDIA Installer (?:cannot continue|failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
+        /NVIDIA (?:Installer|(?:software )?installation program|Graphics Driver installer) (?:cannot continue|can't continue|(?:has )?failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
       ),
       symptom(/Installation has failed\. +Please see the file|\[NVI2\.\w+\][^\n]*(?:failed|blocked install)/i),
       symptom(

@@ -91,7 +91,8 @@ export const frameworkClasses: readonly ErrorClass[] = [
         rank: 400,
       },
     ],
-    unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+/i,
+    unless:
+      /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+|^\W*(?:If|When|Whether) (?:the|your|you|no|a|there|GPU)\b/i,
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';

@@ -103,6 +103,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/),
       phrase(/failed to create cublas handle(?!:)|\bcublas: not initialized/i),
       phrase(/StreamExecutor without BLAS support/i),
+      phrase(/resource allocation failed[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\bcublas\w*/i),
     ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
     fix: (context) => [
@@ -266,6 +267,10 @@ export const libraryClasses: readonly ErrorClass[] = [
         /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl|turbomind|importing (?:\w+_(?:ext|C|kernels?|ops)|_C)\b/i,
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
+      // The loader's own status: a library or one of its functions is not there, is of another kind, or refuses to start.
+      symptom(
+        /\bexit(?:ed)?\b[^\n]{0,30}?\b(?:-?10737415(?:15|11)|3221225(?:781|785)|-?1073741701|3221225595|-?1073741502|3221225794|0xc0000(?:135|139|07b|142))\b/i,
+      ),
       symptom(/\berror in LoadLibrary[AW]?\b/),
       symptom(/\[WinError 3\][^\n]*/, /add_dll_directory/),
       phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),

@@ -1,0 +1,88 @@
+// A person's sentence that a program does not use the GPU: the title of a question, with no message of any program in it.
+//
+// Such a sentence has a shape ("X does not detect my GPU", "GPU is not used by X", "X runs on the CPU only") and names who does
+// not. Who it is decides the class; of several the first in this list. Advice and conditions ("if the GPU is not found, …"),
+// what was changed, and code have the same words and are no complaint.
+
+import { phrase } from '../patterns.ts';
+import type { Pattern } from '../types.ts';
+
+const GPU = String.raw`(?:\b(?:[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?)\b)`;
+const NOT = String.raw`(?:\b(?:not|never|no longer|stop(?:s|ped)|fail(?:s|ed)? to|unable to|refuses to|cannot|without)\b|\b\w+n['’]?t\b)`;
+const USE = String.raw`\b(?:us(?:e|es|ing)|utili[sz]\w*|detect(?:s|ing)?|see(?:s|ing)?|find(?:s|ing)?|recogni[sz](?:e|es|ing)|pick(?:s|ing)? up|access(?:ing)?|show(?:s|ing)?|work(?:s|ing)? (?:on|with)|run(?:s|ning)? (?:on|with)|offload(?:s|ing)?(?: to)?)\b`;
+const USED = String.raw`\b(?:used|utili[sz]ed|detected|found|recogni[sz]ed|seen|visible|available|show(?:n|s|ing)?(?: up)?|picked up|working|listed|accessible|passed)\b`;
+const WORDS = String.raw`(?: [\w.,'’()"/&+-]+){0,6}?`;
+
+/** The shapes of the complaint. */
+const SHAPE = new RegExp(
+  [
+    `${NOT}(?: (?:be|being|even|properly|correctly|actually|able to|to|get)){0,2} ${USE}${WORDS} ?${GPU}`,
+    `${GPU}${WORDS} ?${NOT}(?: (?:be|being|get|getting|properly|correctly|even)){0,2} ${USED}`,
+    String.raw`\bno ${GPU}${WORDS} ?${USED}`,
+    String.raw`\b0 gpus?\b(?: \w+)? ${USED}`,
+    String.raw`\b(?:only|always|still|just|keeps?) (?:us(?:es?|ing)|runs?(?: on)?|running(?: on)?)(?: the| my)? cpu\b`,
+    String.raw`\bcpu (?:only )?(?:instead of|rather than|and not|but not|not)(?: the| my| on)* ${GPU}`,
+    String.raw`\b(?:runs?|running|uses?|using)(?: on| with)?(?: the)? (?:100% cpu|cpu only)\b`,
+  ].join('|'),
+  'i',
+);
+
+/** What a sentence of advice, of a change log, of a program or of code holds. */
+const OTHER =
+  /\b(?:if|whether|unless|should|may|might|would|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|unable|failed|could|cannot|can't)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
+
+/** Who does not use the GPU, from the narrow to the wide. */
+const WHO: readonly (readonly [code: string, who: RegExp])[] = [
+  ['ollama-no-gpu', /\bollama\b/],
+  ['webgpu-no-adapter', /\bwebgpu\b/],
+  ['tf-no-gpu', /\b(?:tensorflow|keras|tf2?)\b/],
+  ['jax-no-gpu', /\bjax\b/],
+  ['ort-provider', /\bonnx ?-?runtime\b/],
+  [
+    'llama-cpu-build',
+    /\b(?:llama[._ -]?cpp|llama-(?:server|cli)|kobold\w*|lm ?studio|gpt4all|llamafile|whisper[._]cpp|oobabooga|text-generation-webui|local-?ai|privategpt)\b/,
+  ],
+  ['opencl-none', /\b(?:opencl|clinfo)\b/],
+  ['vulkan-driver', /\bvulkan\w*\b/],
+  [
+    'nvenc',
+    /\b(?:ffmpeg|jellyfin|plex|emby|handbrake|tdarr|frigate|immich|transcod\w+|(?:video|hardware) (?:en|de)cod\w+|nvenc|vaapi)\b/,
+  ],
+  ['browser-gpu', /\b(?:chrom(?:e|ium)|firefox|browser|webgl|electron)\b/],
+  [
+    'k8s-gpu',
+    /\b(?:kubernetes|k8s|k3s|k3d|rke2?|microk8s|minikube|kubectl|kubelet|pods?|openshift|eks|gke|aks|(?:device|gpu)[ -](?:plugin|operator)|nodes?)\b/,
+  ],
+  ['passthrough', /\b(?:pass-?through|vfio|proxmox|vm|virtual machine|qemu|kvm|hyper-v|esxi|virt-manager)\b/],
+  ['xpu-none', /\b(?:intel|xpu|ipex(?:-llm)?|oneapi|arc|battlemage|level[- ]zero|sycl)\b/],
+  ['mps-unavailable', /\b(?:mac(?:os|book)?|apple|metal|mps)\b/],
+  ['hip-none', /\b(?:amd|radeon|rocm|hip|rx ?\d{4}\w*|gfx\d+\w*|strix|ryzen)\b/],
+  ['docker-gpu', /\b(?:docker\w*|podman|containers?|compose|containerd|singularity|apptainer|lxc)\b/],
+  ['no-devices', /\b(?:wsl2?|nvidia-smi)\b/],
+  ['torch-no-gpu', /./],
+];
+
+/** Longer lines are a log or a story. */
+const LONGEST = 180;
+
+/** Below every wording of a program. */
+const BELOW = 80;
+
+/** One pattern for each class. */
+export const toldOf: ReadonlyMap<string, readonly Pattern[]> = new Map(
+  WHO.map(([code, who], at) => [
+    code,
+    [
+      {
+        ...phrase(
+          new RegExp(
+            `^(?=[^\\n]{8,${LONGEST}}$)(?!.*(?:${OTHER.source}))(?=.*(?:${who.source}))(?=.*(?:${SHAPE.source}))`,
+            'im',
+          ),
+        ),
+        parts: [who, SHAPE],
+        rank: BELOW + at,
+      },
+    ],
+  ]),
+);
