@@ -79,7 +79,7 @@ describe('gpuforge explain', () => {
   });
 
   it('names a doubtful class as the nearest only, without steps, with status 1', async () => {
-    const text = 'Error: The kernel module failed to load. Secure boot is enabled on this system.';
+    const text = 'Error: secure boot is not supported for this kernel module';
     const { status, out } = await run([text], { machine: false });
     expect(status).toBe(1);
     expect(out).toMatch(/No known error was recognised/);
