@@ -115,6 +115,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       capture(
         /^(?:[^\n]{0,60} )?\[ ?(?<device>GPU|NPU|CLDNN ERROR) ?\][^\n]*(?:error|fail\w*|exceed\w*|not (?:supported|found)|exception|unsupported|invalid)/im,
       ),
+      phrase(/\[GPU\] out of GPU resources|No GPU device found in OpenVINO/i),
       symptom(
         /Exception from src[\\/](?:inference|plugins[\\/]intel_(?:gpu|npu)|core)[^\n]*|\bov::\w*Exception\b|\bProgramBuilder build failed|\bINFERENCE_ENGINE\b[^\n]*error/i,
       ),

@@ -162,6 +162,7 @@ export const amdClasses: readonly ErrorClass[] = [
       capture(
         /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
       ),
+      phrase(/\[(?:gfxhub|mmhub|vmc)\d*\][^\n]*page fault|\bVM_L2_PROTECTION_FAULT_STATUS\b/),
       // What the part of the kernel driver for computing (KFD) says of queues that hang.
       phrase(
         /\bqcm fence wait loop timeout|unrecoverable state due to an unsuccessful queues? preemption|\bResetting wave ?fronts\b|\bcp queue preemption time ?out|\bMES (?:failed to respond|might be in unrecoverable)|\bFailed to evict (?:queue|process queues)/i,

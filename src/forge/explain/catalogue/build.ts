@@ -142,7 +142,10 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A source build needs the CUDA toolkit',
     patterns: [
-      code(/C(?:ould NOT|ould not) find CUDA(?:Toolkit\b|\b(?! [a-z]))/),
+      code(/C(?:ould NOT|ould not) find CUDA(?:Toolkit\b|\b(?! [a-z]| Debugger))/),
+      phrase(
+        /Could not find CUDA in standard locations|\bbindgen_cuda\b[^\n]*Could not find|`?nvcc(?: --version)?`? failed to execute|Failed to execute `?nvcc`?/i,
+      ),
       phrase(/CMake (?:does not|cannot|could not) find (?:the )?CUDA (?:SDK|toolkit|compiler)/i),
       phrase(
         /CUDA_HOME (?:environment variable is not set|does not exist)|CUDA_HOME does not exist, unable to compile/i,
@@ -356,6 +359,10 @@ export const buildClasses: readonly ErrorClass[] = [
         /CMake Error(?: at [^\n]*| in [^\n]*)?:?[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:\b|_)(?:CUDA|cuDNN|HIP|ROCm|SYCL|Vulkan|OpenCL|CUDEV|OptiX|TensorRT|NCCL)\w*\b[^\n]*/,
       ),
       symptom(/\bError when running CMake\b/),
+      symptom(
+        /(?:could not compile|failed to run custom build command for) `(?<package>cudarc|candle[\w-]*|cust\w*|cuda[\w-]*|torch-sys|tch|ort(?:-sys)?|llama[\w-]*sys[\w-]*|whisper-rs[\w-]*|mistralrs[\w-]*|ggml[\w-]*|nvml[\w-]*|vulkano[\w-]*|wgpu[\w-]*|opencl[\w-]*)\b/,
+      ),
+      symptom(/\bbindgen_cuda\b[\s\S]{0,200}?nvcc error while executing/),
       symptom(/\/bin\/sh: (?:\d+: )?\S+: (?:command )?not found/, /\[ *\d+%\]|\bcmake\b|\bmake\[/),
       symptom(
         /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,

@@ -62,6 +62,10 @@ export const containerClasses: readonly ErrorClass[] = [
       capture(/(?:stat|unknown device|no such device)[^\n]{0,20}(?<device>(?:nvidia|amd)\.com\/gpu(?:=\S+)?)/i),
       phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
       phrase(/adding custom device "\/dev\/nvidia/i),
+      phrase(
+        /\/dev\/nvidia\S* [^\n]{0,20}\b(?:missing|not (?:present|there|found|exist\w*|mounted))\b/i,
+        /container|docker|podman|singularity|apptainer|lxc|--nv\b/i,
+      ),
       // A Jetson's container without the runtime has none of its device files.
       phrase(/\bNvRmMem\w*\b[^\n]*(?:No such file|Memory Manager Not supported)|\d+: Memory Manager Not supported/i),
       phrase(
@@ -71,6 +75,8 @@ export const containerClasses: readonly ErrorClass[] = [
         /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
       ),
     ],
+    // The program that was to run in the container is not there: no matter of the GPU.
+    unless: /\bexec: \\*"(?![^"\n]*nvidia)[^\n]*(?:executable file not found|no such file)/i,
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
     fix: (context) =>
       context.os === 'windows' || context.facts?.wsl

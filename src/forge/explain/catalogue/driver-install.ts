@@ -151,6 +151,17 @@ export const driverInstallClasses: readonly ErrorClass[] = [
           /conflicts between attempted installs of \S*?(?<package>PACKAGE)|breaks dependency '(?<other>PACKAGE)/,
         ),
       ),
+      // The same in other languages, and as zypper, pacman, emerge and nix put it.
+      capture(
+        ofPackage(
+          /(?<package>PACKAGE) ?: ?(?:Hängt ab von|Dépend|Depende(?: de)?|Dipende|Zależy|Зависит|依赖|依存) ?[:：]|(?<other>PACKAGE)\b[^\n]{0,80}(?:entre en conflit avec|steht in Konflikt|kollidiert mit|en conflicto con|in conflitto con|冲突|конфликт)/,
+        ),
+      ),
+      capture(
+        ofPackage(
+          /No provider of '(?<package>PACKAGE)|'(?<other>PACKAGE)' not found in package names|target not found: (?<third>PACKAGE)|unable to satisfy dependency '[^'\n]*' required by (?<fourth>PACKAGE)|(?:removing|installing) (?<fifth>PACKAGE) [^\n]*breaks dependency|there are no ebuilds to satisfy[^\n]*(?<sixth>PACKAGE)|(?<seventh>PACKAGE)[^\n]*\b(?:is filtered out by|exists in filesystem|is masked by|is marked as broken|has an unfree license)/,
+        ),
+      ),
       capture(ofPackage(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
       capture(
         ofPackage(

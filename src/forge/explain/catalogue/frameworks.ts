@@ -76,6 +76,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|(?<!arch[^\n]{0,20} or )\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
+      phrase(/Unsupported GPU Processing Mode|No compatible GPUs? (?:found|detected)[^\n]*(?:Resolve|Fusion)/i),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
       symptom(
@@ -397,6 +398,11 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
       ),
+      symptom(
+        /^[^\n]{0,60}(?<status>\b(?:libvulkan_\w+|radeonsi_dri|\w+_dri|libnvidia-\w+|libcuda|libGLX_nvidia|libnvcuvid|libamd\w+|amdvlk\w*|nvoglv64|nvcuda64|nvwgf2umx|atio6axx|atidxx64|ig\w+icd64)\b)\S*(?:\+0x|\(|!)[^\n]*|\bvk_optimusGetInstanceProcAddr\b/m,
+        /crash|SIGSEGV|signal \d+|backtrace|segmentation fault|access violation/i,
+      ),
+      symptom(/Worker \(pid:\d+\) was sent (?:code )?(?<status>13[49]|SIGSEGV|SIGABRT|SIGBUS)\b/),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
     ],
     unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,

@@ -31,6 +31,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: error)?:? ?\(?-(?:3|6|7|8|9)\b|\bvulkan[^\n]*Assertion `\w*(?:gpu|device)_?count > 0/i,
       ),
+      phrase(
+        /No surface extension found, is a driver installed|drivers? (?:seems?|appears?) not to support the required Vulkan|(?:cannot|can't|could not) find a compatible Vulkan installable client driver|Unable to initialize (?:the )?Vulkan (?:video|display) driver|\bvulkan\b[^\n]{0,30}\bInitializationFailed/i,
+      ),
       phrase(/Vulkan loader error|loader[^\n]{0,40}(?:ICD|libGLX_nvidia)[^\n]{0,40}fail/i),
       phrase(
         /setupLoader\w+PhysDevs|Failed to detect any valid GPUs(?: in the current config)?|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
@@ -93,7 +96,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     patterns: [
       code(/\bDeviceLost\b|\bGetDeviceRemovedReason\b/),
       phrase(
-        /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
+        /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|GPU crash (?:is |was )?(?:detected|occurred|dump)|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
       ),
       code(
         /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_(?:DEVICE_(?:REMOVED|HUNG|RESET)|DRIVER_INTERNAL_ERROR)|\b(?:ERROR_)?DEVICE_LOST\b/,
@@ -233,7 +236,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|RenderPipeline|ShaderModule|CommandBuffer)[^\n]*/,
       ),
       symptom(
-        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter)\w* is not a function|Failed to parse (?:shader )?(?:SPIR-V|WGSL)|\bUnsupportedCapability\b|While (?:calling|validating) (?:\[?(?:Device|Queue|BindGroup)|(?:compute|vertex|fragment) (?:stage|state))/,
+        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter)\w* is not a function|Failed to parse (?:shader )?(?:SPIR-V|WGSL)|\bUnsupportedCapability\b|panicked at [^\n]*\b(?:naga|wgpu)\b[\w.-]*[\\/]|While (?:calling|validating) (?:\[?(?:Device|Queue|BindGroup)|(?:compute|vertex|fragment) (?:stage|state))/,
       ),
     ],
     cause: ({ got }) =>

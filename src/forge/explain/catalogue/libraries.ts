@@ -162,6 +162,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
       capture(/\/usr\/bin\/ld: cannot find -l(?<library>cudart|cublas\w*|cudnn|nvrtc|cusparse|nccl|nvToolsExt)\b/i),
       capture(/Finding (?<library>cu\w+|nv\w+)\b[^\n]*\n\s*ERROR: (?:can't|cannot|failed to) (?:locate|find)/i),
+      phrase(/Could not find CUDA Debugger back-end/i),
       phrase(/No libcudart\.so found! Install CUDA or the cudatoolkit package/i),
     ],
     unless:
@@ -268,7 +269,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
       // The loader's own status: a library or one of its functions is not there, is of another kind, or refuses to start.
-      symptom(
+      code(
         /\bexit(?:ed)?\b[^\n]{0,30}?\b(?:-?10737415(?:15|11)|3221225(?:781|785)|-?1073741701|3221225595|-?1073741502|3221225794|0xc0000(?:135|139|07b|142))\b/i,
       ),
       symptom(/\berror in LoadLibrary[AW]?\b/),

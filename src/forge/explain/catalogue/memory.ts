@@ -200,7 +200,9 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(/numpy\.[\w.]*ArrayMemoryError|Unable to allocate [\d.]+ [KMGT]iB for an array/i),
       phrase(/DataLoader worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/i),
       weak(/^(?:.*: line \d+:\s+\d+ )?Killed(?:\s+(?:python|torchrun|accelerate|uv|pip|jupyter)\b.*)?$/m),
-      weak(/(?:exit(?:ed)?(?: with)?(?: code| status)?:? |returned )137\b|exitcode\s*:\s*-9\b/i),
+      weak(
+        /(?:\bexit(?:ed)?(?: with)?(?: code| status)?:? |returned )137\b|\bWorker \(pid:\d+\) was sent (?:code 137|SIGKILL)|exitcode\s*:\s*-9\b/i,
+      ),
       symptom(
         /\[Errno 12\] Cannot allocate memory|Cannot allocate memory \(12\)|\bfork\b[^\n]{0,40}Cannot allocate memory/,
       ),

@@ -1,10 +1,11 @@
-// A person's sentence that a program does not use the GPU: the title of a question, with no message of any program in it.
+// A person's sentence that a program does not use the GPU: the title of a question, with no message of any program in it; and
+// that a driver stopped working, or a card is gone.
 //
 // Such a sentence has a shape ("X does not detect my GPU", "GPU is not used by X", "X runs on the CPU only") and names who does
 // not. Who it is decides the class; of several the first in this list. Advice and conditions ("if the GPU is not found, …"),
 // what was changed, and code have the same words and are no complaint.
 
-import { phrase } from '../patterns.ts';
+import { capture } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
 
 const GPU = String.raw`(?:\b(?:[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?)\b)`;
@@ -29,7 +30,10 @@ const SHAPE = new RegExp(
 
 /** What a sentence of advice, of a change log, of a program or of code holds. */
 const OTHER =
-  /\b(?:if|whether|unless|should|may|might|would|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|unable|failed|could|cannot|can't)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
+  /\b(?:if|whether|unless|should|may|might|would|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
+
+/** Programs begin so, people seldom. */
+const PROGRAM = /^\W*(?:unable|failed|could|cannot|can't)\b/;
 
 /** Who does not use the GPU, from the narrow to the wide. */
 const WHO: readonly (readonly [code: string, who: RegExp])[] = [
@@ -62,27 +66,43 @@ const WHO: readonly (readonly [code: string, who: RegExp])[] = [
   ['torch-no-gpu', /./],
 ];
 
+/** Sentences with a subject of their own. */
+const OWN: readonly (readonly [code: string, says: RegExp])[] = [
+  [
+    'smi-no-comm',
+    /\bnvidia\b(?:[^\n]{0,40}\b(?:graphics? )?(?:drivers?|kernel modules?)|-smi)\b[^\n]{0,30}(?:\bfails? to load|\bnot (?:being )?(?:load(?:ed|ing)?|work(?:ing)?)|\b(?:won|doesn|isn|aren|don)['’]?t (?:be )?(?:load(?:ed|ing)?|work(?:ing)?|run)|\bno longer (?:loads?|works?|runs?)|\bstop(?:s|ped) working|\b(?:has|have) (?:completely )?(?:disappeared|vanished)|\b(?:is|are|got) (?:gone|broken))\b(?![^\n]*\bnouveau\b)/,
+  ],
+  [
+    'gpu-lost',
+    /\b(?:e?gpu|graphics card|(?:rtx|gtx|rx) ?\d{4}\w*|video card)s?\b[^\n]{0,40}\b(?:disappears?|vanish(?:es)?|disappeared|vanished|drops? (?:off|out)|fell off|falls? off)\b|\bdrops? the (?:gpu|graphics card)\b/,
+  ],
+  [
+    'driver-install',
+    /\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,30}\b(?:drivers?|toolkit|adrenalin)\b[^\n]{0,30}(?:\b(?:won|doesn|don|can|couldn)['’]?t install|\bnot install(?:ing)?|\bcannot (?:be )?install(?:ed)?|\binstall(?:ation|er|ing)? (?:fails?|failed|crash\w*|hangs?|freezes|stuck|loops?)|\b(?:stuck|hangs?|freezes) (?:at|on|while|during) install\w*)|\b(?:can['’]?t|cannot|unable to|fail(?:s|ed)? to) install[^\n]{0,20}\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,20}\b(?:drivers?|toolkit)\b/,
+  ],
+];
+
 /** Longer lines are a log or a story. */
 const LONGEST = 180;
 
-/** Below every wording of a program. */
+/** Below every wording of a program, yet above the general ones that a program finds no GPU. */
 const BELOW = 80;
 
+const told = (at: number, other: RegExp, ...parts: readonly RegExp[]): Pattern => ({
+  ...capture(
+    new RegExp(
+      `^(?=[^\\n]{8,${LONGEST}}$)(?!.*(?:${other.source}))${parts.map(({ source }) => `(?=.*(?:${source}))`).join('')}`,
+      'im',
+    ),
+  ),
+  parts,
+  rank: BELOW + at,
+});
+
+const NO_COMPLAINT = new RegExp(`${OTHER.source}|${PROGRAM.source}`, 'i');
+
 /** One pattern for each class. */
-export const toldOf: ReadonlyMap<string, readonly Pattern[]> = new Map(
-  WHO.map(([code, who], at) => [
-    code,
-    [
-      {
-        ...phrase(
-          new RegExp(
-            `^(?=[^\\n]{8,${LONGEST}}$)(?!.*(?:${OTHER.source}))(?=.*(?:${who.source}))(?=.*(?:${SHAPE.source}))`,
-            'im',
-          ),
-        ),
-        parts: [who, SHAPE],
-        rank: BELOW + at,
-      },
-    ],
-  ]),
-);
+export const toldOf: ReadonlyMap<string, readonly Pattern[]> = new Map([
+  ...WHO.map(([code, who], at): [string, readonly Pattern[]] => [code, [told(at, NO_COMPLAINT, who, SHAPE)]]),
+  ...OWN.map(([code, says], at): [string, readonly Pattern[]] => [code, [told(at, OTHER, says)]]),
+]);
