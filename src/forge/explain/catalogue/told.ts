@@ -30,7 +30,7 @@ const SHAPE = new RegExp(
 
 /** What a sentence of advice, of a change log, of a program or of code holds. */
 const OTHER =
-  /\b(?:if|whether|unless|should|may|might|would|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
+  /\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
 
 /** Programs begin so, people seldom. */
 const PROGRAM = /^\W*(?:unable|failed|could|cannot|can't)\b/;
