@@ -243,7 +243,7 @@ function match(
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     const base = BASE[kind] - rank * RANK;
-    const ground = family ? 'family' : named ? 'code' : kind;
+    const ground = family ? 'family' : named ? 'named' : kind;
     if (!best || base > best.score) best = { score: base, offset, groups, family: family === true, ground };
     else if (named && base === best.score) best = { ...best, ground };
     return true;

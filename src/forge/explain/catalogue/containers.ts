@@ -49,7 +49,9 @@ export const containerClasses: readonly ErrorClass[] = [
         /could not select device driver|failed to (?:generate|create) (?:device )?CDI spec|failed to locate nvidia-smi/i,
       ),
       capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
-      phrase(/(?:unknown or invalid runtime name|Unknown runtime specified):? nvidia/i),
+      phrase(
+        /(?:unknown or invalid runtime name|(?:Unknown|invalid|unsupported) runtime(?: (?:type|name|specified))?):? [\\"']*nvidia/i,
+      ),
       phrase(
         /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: [^\n]{0,60}(?:no such file|not found)/i,
       ),
@@ -219,6 +221,7 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /\bno (?<resource>(?:nvidia|amd)\.com\/gpu)\b|(?<other>(?:nvidia|amd)\.com\/gpu)\b[^\n]{0,40}\b(?:is |are )?(?:missing|not (?:listed|shown|showing|visible|available|allocatable|present|there))/i,
       ),
+      phrase(/\bNAME\s+(?:NVIDIA-)?GPUs?\S*[^\n]*\n(?:[^\n]*\n)*?\S+\s+<none>\s*$/m),
       capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
       capture(
         /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,

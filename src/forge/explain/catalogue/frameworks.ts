@@ -4,8 +4,13 @@ import { capture, phrase, symptom, weak } from '../patterns.ts';
 import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { JAX, TENSORFLOW, UV } from './links.ts';
+import { COMPLAINT } from './told.ts';
 
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
+
+/** Lines without a GPU that belong to another class. */
+const OTHERS =
+  /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+|^\W*(?:If|When|Whether) (?:the|your|you|no|a|there|GPU)\b/;
 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
 const GPU_PROGRAM =
@@ -92,8 +97,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         rank: 400,
       },
     ],
-    unless:
-      /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+|^\W*(?:If|When|Whether) (?:the|your|you|no|a|there|GPU)\b/i,
+    unless: new RegExp(`${OTHERS.source}|${COMPLAINT.source}`, 'im'),
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';
@@ -401,6 +405,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /^[^\n]{0,60}(?<status>\b(?:libvulkan_\w+|radeonsi_dri|\w+_dri|libnvidia-\w+|libcuda|libGLX_nvidia|libnvcuvid|libamd\w+|amdvlk\w*|nvoglv64|nvcuda64|nvwgf2umx|atio6axx|atidxx64|ig\w+icd64)\b)\S*(?:\+0x|\(|!)[^\n]*|\bvk_optimusGetInstanceProcAddr\b/m,
         /crash|SIGSEGV|signal \d+|backtrace|segmentation fault|access violation/i,
+      ),
+      symptom(
+        /(?:\btraps: [^\n]*|\bsegfault at \w+ [^\n]*|general protection fault )\bin (?<status>lib(?:cuda|nv\w+|amd\w+|hsa\w*|rocblas|torch\w*|c10\w*|ggml\w*|llama|vulkan\w*|onnxruntime\w*|tensorrt\w*|cudnn\w*|cublas\w*)\b[\w.-]*)/i,
       ),
       symptom(/Worker \(pid:\d+\) was sent (?:code )?(?<status>13[49]|SIGSEGV|SIGABRT|SIGBUS)\b/),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),

@@ -58,6 +58,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /\bGLX?Bad\w+|(?:Could not|Cannot|Failed to|Unable to|couldn't) (?:initialize|create|find|get|open)[^\n]{0,20}\b(?:GLX|EGL|OpenGL|GL context|RGB GLX)\b|\begl: failed to create/i,
       ),
       phrase(
+        /\begl error:? 0x30[\da-f]{2}|\bEGL (?:is not or )?could not be initialized|\bCould not initialize any context\b/i,
+      ),
+      phrase(
         /qt\.qpa[^\n]*could not|no Qt platform plugin could be initialized|(?:cannot|can't|unable to|failed to) (?:open (?:a )?(?:X )?display|connect to the X server)/i,
         /\bE?GLX?\b|\bGLFW\b|XCB failed|OpenGL|GPU|vulkan|render/i,
       ),

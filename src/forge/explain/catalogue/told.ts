@@ -11,7 +11,7 @@ import type { Pattern } from '../types.ts';
 const GPU = String.raw`(?:\b(?:[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?)\b)`;
 const NOT = String.raw`(?:\b(?:not|never|no longer|stop(?:s|ped)|fail(?:s|ed)? to|unable to|refuses to|cannot|without)\b|\b\w+n['’]?t\b)`;
 const USE = String.raw`\b(?:us(?:e|es|ing)|utili[sz]\w*|detect(?:s|ing)?|see(?:s|ing)?|find(?:s|ing)?|recogni[sz](?:e|es|ing)|pick(?:s|ing)? up|access(?:ing)?|show(?:s|ing)?|work(?:s|ing)? (?:on|with)|run(?:s|ning)? (?:on|with)|offload(?:s|ing)?(?: to)?)\b`;
-const USED = String.raw`\b(?:used|utili[sz]ed|detected|found|recogni[sz]ed|seen|visible|available|show(?:n|s|ing)?(?: up)?|picked up|working|listed|accessible|passed)\b`;
+const USED = String.raw`\b(?:used|utili[sz]ed|detected|found|recogni[sz]ed|seen|visible|available|show(?:n|s|ing)?(?: up)?|picked up|work(?:s|ing)?|listed|accessible|passed)\b`;
 const WORDS = String.raw`(?: [\w.,'’()"/&+-]+){0,6}?`;
 
 /** The shapes of the complaint. */
@@ -44,7 +44,7 @@ const WHO: readonly (readonly [code: string, who: RegExp])[] = [
   ['ort-provider', /\bonnx ?-?runtime\b/],
   [
     'llama-cpu-build',
-    /\b(?:llama[._ -]?cpp|llama-(?:server|cli)|kobold\w*|lm ?studio|gpt4all|llamafile|whisper[._]cpp|oobabooga|text-generation-webui|local-?ai|privategpt)\b/,
+    /\b(?:llama[._ -]?cpp|llama-(?:server|cli)|kobold\w*|lm ?studio|gpt4all|llamafile|whisper[._]cpp|oobabooga|text-generation-webui|local ?-?ai|privategpt|lemonade)\b/,
   ],
   ['opencl-none', /\b(?:opencl|clinfo)\b/],
   ['vulkan-driver', /\bvulkan\w*\b/],
@@ -70,7 +70,11 @@ const WHO: readonly (readonly [code: string, who: RegExp])[] = [
 const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   [
     'smi-no-comm',
-    /\bnvidia\b(?:[^\n]{0,40}\b(?:graphics? )?(?:drivers?|kernel modules?)|-smi)\b[^\n]{0,30}(?:\bfails? to load|\bnot (?:being )?(?:load(?:ed|ing)?|work(?:ing)?)|\b(?:won|doesn|isn|aren|don)['’]?t (?:be )?(?:load(?:ed|ing)?|work(?:ing)?|run)|\bno longer (?:loads?|works?|runs?)|\bstop(?:s|ped) working|\b(?:has|have) (?:completely )?(?:disappeared|vanished)|\b(?:is|are|got) (?:gone|broken))\b(?![^\n]*\bnouveau\b)/,
+    /\bnvidia\b(?:[^\n]{0,40}\b(?:graphics? )?(?:drivers?|(?:kernel )?modules?)|-smi)\b[^\n]{0,30}(?:\bfails? to load|\bnot (?:being )?(?:load(?:ed|ing)?|work(?:ing)?)|\b(?:won|doesn|isn|aren|don)['’]?t (?:be )?(?:load(?:ed|ing)?|work(?:ing)?|run)|\bno longer (?:loads?|works?|runs?)|\bstop(?:s|ped) working|\b(?:has|have) (?:completely )?(?:disappeared|vanished)|\b(?:is|are|got) (?:gone|broken))\b(?![^\n]*\bnouveau\b)/,
+  ],
+  [
+    'native-crash',
+    /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd)\b/,
   ],
   [
     'gpu-lost',
@@ -106,3 +110,11 @@ export const toldOf: ReadonlyMap<string, readonly Pattern[]> = new Map([
   ...WHO.map(([code, who], at): [string, readonly Pattern[]] => [code, [told(at, NO_COMPLAINT, who, SHAPE)]]),
   ...OWN.map(([code, says], at): [string, readonly Pattern[]] => [code, [told(at, OTHER, says)]]),
 ]);
+
+/** A complaint that names who it is about: no matter of a program in general. */
+export const COMPLAINT = new RegExp(
+  `^(?=[^\\n]{8,${LONGEST}}$)(?!.*(?:${NO_COMPLAINT.source}))(?=.*(?:${WHO.slice(0, -2)
+    .map(([, { source }]) => source)
+    .join('|')}))(?=.*(?:${SHAPE.source}))`,
+  'im',
+);

@@ -145,7 +145,8 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'driver-missing',
-    subject: /driver and runtime versions|(?:cuda|nvidia|gpu|display|graphics) drivers?\b|\bCUEW\b/i,
+    subject:
+      /^(?!.*symbol not found).*(?:driver and runtime versions|(?:cuda|nvidia|gpu|display|graphics) drivers?\b|\bCUEW\b)/i,
     trouble:
       /\b(?:error getting|not found|not functional|missing|not installed|not loaded|could not be (?:found|loaded)|initialization failed|check that you have installed)\b|\bno\b[^\n]*\bdrivers? (?:was |were )?(?:found|detected|installed|available)/i,
   },
