@@ -27,6 +27,9 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
       capture(/unsupported CUDA gpu architecture: (?<sm>sm_\w+)/i),
       phrase(
+        /\b(?:compiler|nvcc|ptxas|toolkit)\b[^\n]{0,30}\b(?:does(?:n['’]t| not)|can(?:not|['’]t)) recogni[sz]e[^\n]{0,30}\b(?:sm|compute)_\d+/i,
+      ),
+      phrase(
         /SM version specified by \.target is higher than default|ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i,
       ),
     ],
@@ -187,6 +190,10 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(
         /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
         /nvcc|\.cuh?\b|cuda/i,
+      ),
+      // What nvcc says of headers that are newer than itself: glibc's, gcc's and those of Visual Studio.
+      phrase(
+        /attribute "__malloc__" does not take arguments|exception specification is incompatible with that of previous function "\w+pi[fl]?"|identifier "(?:__builtin_ia32_\w+|__builtin_amdgcn_\w+|_Float(?:16|32|64|128)x?|__bf16)" is undefined|STL1002: Unexpected compiler version/i,
       ),
       phrase(/unsupported (?:Microsoft Visual Studio|clang) version!/i),
       capture(/The current installed version of g\+\+ \((?<have>[\d.]+)\) is (?:greater|less) than/i),

@@ -65,6 +65,9 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(/NVIDIA driver on your system is too old(?: \(found version (?<number>\d+)\))?/i),
       phrase(/CUDA driver version is insufficient for CUDA runtime version/i),
       capture(
+        /(?:built|made|compiled) for NVIDIA Driver Release (?<needs>[\d.]+) or later,? but\s+version (?<driver>[\d.]+) was detected/i,
+      ),
+      capture(
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
       ),
       phrase(

@@ -407,6 +407,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /crash|SIGSEGV|signal \d+|backtrace|segmentation fault|access violation/i,
       ),
       symptom(
+        /access violation in (?<status>(?:OpenCL|nv\w+|amd\w+|atio\w+|ig\w+|vulkan\S*|d3d\w+|dxgi|torch\w*|c10\w*|cud\w+|ggml\w*|onnxruntime\w*)\.dll)/i,
+      ),
+      symptom(
         /(?:\btraps: [^\n]*|\bsegfault at \w+ [^\n]*|general protection fault )\bin (?<status>lib(?:cuda|nv\w+|amd\w+|hsa\w*|rocblas|torch\w*|c10\w*|ggml\w*|llama|vulkan\w*|onnxruntime\w*|tensorrt\w*|cudnn\w*|cublas\w*)\b[\w.-]*)/i,
       ),
       symptom(/Worker \(pid:\d+\) was sent (?:code )?(?<status>13[49]|SIGSEGV|SIGABRT|SIGBUS)\b/),

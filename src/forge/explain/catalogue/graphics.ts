@@ -108,7 +108,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
       ),
       phrase(/\b(?:lost|removed) (?:the )?(?:GPU |graphics |logical )?device\b/i, /\bGPU\b|vulkan|\bd3d\d|graphics/i),
-      phrase(/\bCONTEXT_LOST_WEBGL\b|webgl context (?:was )?lost/i),
+      phrase(/\bCONTEXT_LOST_WEBGL\b|\(regl\) context lost|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b(?:0x)?887[aA]00(?:05|06|07|20)\b/),
       phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),

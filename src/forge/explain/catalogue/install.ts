@@ -22,6 +22,9 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      phrase(
+        /\b(?:torch|CUDA)\b[^\n]{0,30}\bwheels?\b[^\n]{0,20}\b(?:not available|missing|unavailable)\b[^\n]{0,20}\bPython\b/i,
+      ),
       capture(
         /Because (?<package>[\w.-]+)\S* has no wheels with a matching (?<what>Python (?:version|implementation|ABI)|platform)/i,
       ),

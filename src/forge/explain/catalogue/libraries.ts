@@ -269,9 +269,12 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
       // The loader's own status: a library or one of its functions is not there, is of another kind, or refuses to start.
-      code(
-        /\bexit(?:ed)?\b[^\n]{0,30}?\b(?:-?10737415(?:15|11)|3221225(?:781|785)|-?1073741701|3221225595|-?1073741502|3221225794|0xc0000(?:135|139|07b|142))\b/i,
-      ),
+      {
+        ...code(
+          /\bexit(?:ed)?\b[^\n]{0,30}?\b(?:-?10737415(?:15|11)|3221225(?:781|785)|-?1073741701|3221225595|-?1073741502|3221225794|0xc0000(?:135|139|07b|142))\b/i,
+        ),
+        named: true,
+      },
       symptom(/\berror in LoadLibrary[AW]?\b/),
       symptom(/\[WinError 3\][^\n]*/, /add_dll_directory/),
       phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),

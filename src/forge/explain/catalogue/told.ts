@@ -8,7 +8,7 @@
 import { capture } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
 
-const GPU = String.raw`(?:\b(?:[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?)\b)`;
+const GPU = String.raw`(?:\b(?:[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?|opencl|rocm|nvenc|vaapi|webgpu|webgl|vulkan)\b)`;
 const NOT = String.raw`(?:\b(?:not|never|no longer|stop(?:s|ped)|fail(?:s|ed)? to|unable to|refuses to|cannot|without)\b|\b\w+n['’]?t\b)`;
 const USE = String.raw`\b(?:us(?:e|es|ing)|utili[sz]\w*|detect(?:s|ing)?|see(?:s|ing)?|find(?:s|ing)?|recogni[sz](?:e|es|ing)|pick(?:s|ing)? up|access(?:ing)?|show(?:s|ing)?|work(?:s|ing)? (?:on|with)|run(?:s|ning)? (?:on|with)|offload(?:s|ing)?(?: to)?)\b`;
 const USED = String.raw`\b(?:used|utili[sz]ed|detected|found|recogni[sz]ed|seen|visible|available|show(?:n|s|ing)?(?: up)?|picked up|work(?:s|ing)?|listed|accessible|passed)\b`;
@@ -19,6 +19,7 @@ const SHAPE = new RegExp(
   [
     `${NOT}(?: (?:be|being|even|properly|correctly|actually|able to|to|get)){0,2} ${USE}${WORDS} ?${GPU}`,
     `${GPU}${WORDS} ?${NOT}(?: (?:be|being|get|getting|properly|correctly|even)){0,2} ${USED}`,
+    String.raw`${GPU} (?:hardware )?(?:(?:trans|en|de)cod\w*|acceleration|rendering|inference|compute|offload\w*) (?:fails?|failed|(?:is )?broken|stop(?:s|ped) working|(?:do|does|is|did)(?:n['’]?t| not) work(?:ing)?)\b`,
     String.raw`\bno ${GPU}${WORDS} ?${USED}`,
     String.raw`\b0 gpus?\b(?: \w+)? ${USED}`,
     String.raw`\b(?:only|always|still|just|keeps?) (?:us(?:es?|ing)|runs?(?: on)?|running(?: on)?)(?: the| my)? cpu\b`,
@@ -32,8 +33,8 @@ const SHAPE = new RegExp(
 const OTHER =
   /\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
 
-/** Programs begin so, people seldom. */
-const PROGRAM = /^\W*(?:unable|failed|could|cannot|can't)\b/;
+/** Programs begin so, people seldom; and what is not there may be no GPU. */
+const PROGRAM = /^\W*(?:unable|failed|could|cannot|can't)\b|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b/;
 
 /** Who does not use the GPU, from the narrow to the wide. */
 const WHO: readonly (readonly [code: string, who: RegExp])[] = [
@@ -76,9 +77,10 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
     'native-crash',
     /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd)\b/,
   ],
+  ['not-compiled-cuda', /\binstall(?:s|ed|ing)?\b[^\n]{0,30}\bcpu(?:[- ]only)? (?:version|build|wheel|variant)\b/],
   [
     'gpu-lost',
-    /\b(?:e?gpu|graphics card|(?:rtx|gtx|rx) ?\d{4}\w*|video card)s?\b[^\n]{0,40}\b(?:disappears?|vanish(?:es)?|disappeared|vanished|drops? (?:off|out)|fell off|falls? off)\b|\bdrops? the (?:gpu|graphics card)\b/,
+    /\b(?:e?gpu|graphics card|(?:rtx|gtx|rx) ?\d{4}\w*|video card)s?\b[^\n]{0,40}\b(?:disappears?|vanish(?:es)?|disappeared|vanished|drops? (?:off|out)|fell off|falls? off)\b|\bdrops? the (?:gpu|graphics card)\b|\b\d+ gpus? instead of \d+|\bonly \d+ (?:out )?of (?:the |my )?\d+ gpus?\b|\bshort (?:a|one) gpu\b/,
   ],
   [
     'driver-install',

@@ -102,7 +102,7 @@ export const programs: readonly Family[] = [
   {
     code: 'driver-missing',
     subject:
-      /\bnvidia driver|\blibcuda\b|\b(?:dynamically )?(?:load|dlopen) (?:lib)?(?:cuda|nvcuda)\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
+      /^(?!.*symbol not found).*\bnvidia driver|\blibcuda\b|\b(?:dynamically )?(?:load|dlopen) (?:lib)?(?:cuda|nvcuda)\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
     trouble: ABSENT,
   },
   {
