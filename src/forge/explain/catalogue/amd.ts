@@ -88,6 +88,7 @@ export const amdClasses: readonly ErrorClass[] = [
       phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
       phrase(ATOMICS),
       phrase(/\bTensile host: No devices found/i),
+      phrase(/\bhipInit: (?:Invalid device|no ROCm-capable)/i),
       phrase(/ROCm: no agent|no (?:ROCm|HIP|AMD) (?:agents?|devices?|GPUs?) (?:was |were )?(?:found|detected)/i),
     ],
     cause: (context) =>

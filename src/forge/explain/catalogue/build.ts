@@ -365,6 +365,7 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(
         /CMake Error(?: at [^\n]*| in [^\n]*)?:?[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:\b|_)(?:CUDA|cuDNN|HIP|ROCm|SYCL|Vulkan|OpenCL|CUDEV|OptiX|TensorRT|NCCL)\w*\b[^\n]*/,
       ),
+      symptom(/\bstatic assertion failed[^\n]*\b__CUDA_ARCH__|#error[^\n]*\b(?:__CUDA_ARCH__|compute capability)\b/),
       symptom(/\bError when running CMake\b/),
       symptom(
         /(?:could not compile|failed to run custom build command for) `(?<package>cudarc|candle[\w-]*|cust\w*|cuda[\w-]*|torch-sys|tch|ort(?:-sys)?|llama[\w-]*sys[\w-]*|whisper-rs[\w-]*|mistralrs[\w-]*|ggml[\w-]*|nvml[\w-]*|vulkano[\w-]*|wgpu[\w-]*|opencl[\w-]*)\b/,

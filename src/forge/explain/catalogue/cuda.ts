@@ -120,7 +120,9 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'The NVSwitch fabric is not up',
     patterns: [
       phrase(/system not yet initialized/i),
-      phrase(/fabric[ -]?manager[^\n]{0,60}(?:not running|version mismatch|failed to start|not been initialized)/i),
+      phrase(
+        /fabric[ -]?manager[^\n]{0,60}(?:not (?:running|active|started)|inactive|version mismatch|failed to start|not been initialized)|\berror in the Fabric Manager\b/i,
+      ),
       symptom(
         /\b(?:fabric ?manager|nv-?fabric-?manager|nvidia-fabricmanager|nvidia-imex|NVLSM|nvswitch)\b[^\n]*(?:error|fail\w*|fatal|don't match|not (?:match|compatible|supported|loaded)|mismatch|abort\w*|exited|timed out)/i,
       ),
@@ -128,11 +130,11 @@ export const cudaClasses: readonly ErrorClass[] = [
         /(?:no|any) NVIDIA NVSwitch(?:es)?[^\n]*(?:found|detected|devices)|NV_WARN_NOTHING_TO_DO|failed to initialize[^\n]*NVSwitch/i,
       ),
       capture(
-        /\bFabric\b[\s\S]{0,80}\bState\s*: *(?<state>In Progress|Not Started)|fabric (?:state|status)[^\n]*(?:incomplete|failure)/i,
+        /\bFabric\b[\s\S]{0,80}\bState\s*: *(?<state>In Progress|Not Started)|\bFabric\b[\s\S]{0,140}\bStatus\s*: *(?<status>(?!Success|N\/A|\[)[A-Z][\w ]+)|fabric (?:state|status)[^\n]*(?:incomplete|failure)/i,
       ),
     ],
     cuda: [802],
-    explains: ['no-devices'],
+    explains: ['no-devices', 'cuda-failed'],
     cause: () => 'Fabric Manager (or IMEX) is not running, so the GPUs of an NVSwitch system cannot start.',
     fix: (context) => [
       asRoot(

@@ -25,7 +25,7 @@ const build = ({ vendor }: Context): readonly RepairStep[] => [
 ];
 
 /** Packages that hold a driver or the vendor's libraries, as distributions call them. */
-const PACKAGE = String.raw`(?:lib|kmod-|akmod-|xorg-x11-drv-|dkms-|primus-)?(?:nvidia|cuda|amdgpu|rocm|rock-dkms|roc(?:blas|r|minfo|tracer)|hsa-|hsakmt|hip(?:-(?:runtime|dev|base|samples|rocclr)|blas|fft|rand|solver|sparse)|miopen-|rccl|intel-(?:opencl|level-zero|igc|gpu|i915|compute)|ze-intel|ze1)[\w.:-]*`;
+const PACKAGE = String.raw`(?:lib(?:32-|64)?|kmod-|akmod-|xorg-x11-drv-|dkms-|primus-)?(?:nvidia|cuda|amdgpu|rocm|rock-dkms|roc(?:blas|r|minfo|tracer)|hsa-|hsakmt|hip(?:-(?:runtime|dev|base|samples|rocclr)|blas|fft|rand|solver|sparse)|miopen-|rccl|intel-(?:opencl|level-zero|igc|gpu|i915|compute)|ze-intel|ze1)[\w.:-]*`;
 
 /** A sentence about such a package. */
 const ofPackage = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAll('PACKAGE', PACKAGE), 'i');
@@ -78,6 +78,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
       capture(/\bnvidia\S*: version magic '(?<built>\S+)[^'\n]*' should be '(?<kernel>[\w.+-]+)/i),
+      phrase(/\(bad exit status: [1-9]\d*\)/i, /\bNV_VERBOSE=|\b(?:nvidia|amdgpu)\b/i),
       phrase(/Module\.symvers file is missing|NVIDIA\s+kernel modules to be built against a configuration/i),
       phrase(
         /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,
@@ -133,7 +134,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         ),
       ),
       code(ofPackage(/needed by the to be installed (?<other>PACKAGE)/)),
-      capture(ofPackage(/(?<package>PACKAGE) :? ?Depends:/)),
+      capture(ofPackage(/(?<package>PACKAGE) :? ?(?:(?:Pre-)?Depends|Conflicts|Breaks):/)),
       capture(ofPackage(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
       capture(
         ofPackage(/(?:Unable to locate package|No package matching '?|Unable to find a match: ?) ?(?<package>PACKAGE)/),
@@ -159,7 +160,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(
         ofPackage(
-          /No provider of '(?<package>PACKAGE)|'(?<other>PACKAGE)' not found in package names|target not found: (?<third>PACKAGE)|unable to satisfy dependency '[^'\n]*' required by (?<fourth>PACKAGE)|(?:removing|installing) (?<fifth>PACKAGE) [^\n]*breaks dependency|there are no ebuilds to satisfy[^\n]*(?<sixth>PACKAGE)|(?<seventh>PACKAGE)[^\n]*\b(?:is filtered out by|exists in filesystem|is masked by|is marked as broken|has an unfree license)/,
+          /No provider of '(?<package>PACKAGE)|'(?<other>PACKAGE)' not found in package names|target not found: (?<third>PACKAGE)|unable to satisfy dependency '[^'\n]*' required by (?<fourth>PACKAGE)|(?:removing|installing) (?<fifth>PACKAGE) [^\n]*breaks dependency|there are no ebuilds to satisfy[^\n]*(?<sixth>PACKAGE)|(?<eighth>PACKAGE) and \S+ are in conflict|\S+ and (?<ninth>PACKAGE) are in conflict|(?<seventh>PACKAGE)[^\n]*\b(?:is filtered out by|exists in filesystem|is masked by|is marked as broken|has an unfree license)/,
         ),
       ),
       capture(ofPackage(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),

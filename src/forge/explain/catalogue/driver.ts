@@ -121,7 +121,7 @@ export const driverClasses: readonly ErrorClass[] = [
     title: 'The NVIDIA kernel module is not loaded',
     patterns: [
       phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?(?:missing|not found)/i),
-      phrase(/\bFATAL: Module nvidia\S* not found\b/i),
+      phrase(/\b(?:FATAL|ERROR): Module nvidia\S* not found\b/i),
       phrase(
         /modprobe: ERROR: could not find module by name '?nvidia|unable to (?:load|find) (?:the )?kernel module '?nvidia/i,
       ),
@@ -164,6 +164,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /Windows has stopped this device because it has reported problems|\b(?:device|driver|graphics|display|GPU|adapter)\b[^\n]{0,80}\(Code (?:10|12|31|43)\)/i,
       ),
       phrase(/\bRIP: \S+\+0x[\da-f]+\/0x[\da-f]+ \[nvidia\w*\]/i),
+      code(/!!! Unknown header type 7f/),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(
         /\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)|wait on fence NVIDIA\S* timed out/i,

@@ -329,7 +329,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The processor does not know an instruction of the build',
     patterns: [
       phrase(
-        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|illegal hardware instruction|exited with signal SIGILL/i,
+        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|\b(?:shutdown with|killed by|terminated (?:by|with)) signal 4\b|illegal hardware instruction|exited with signal SIGILL/i,
       ),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
@@ -372,7 +372,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program crashed in compiled code',
     patterns: [
-      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code:? -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
+      symptom(
+        /(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code:?\s+-?\d+ \(0xC0000(?:005|409|374|0FD)\b)/i,
+      ),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
       symptom(
         /(?:Faulting|Error|Fault) module (?:name|path): ?[^\n]*?(?<status>\b(?:nv|amd|ati|ig[cdx]|intel\w*|opencl|vulkan|d3d|dxgi|torch|c10|cu(?:da|dnn|blas)|ggml|llama|onnxruntime|directml|tensorrt)\w*\.(?:dll|sys))/i,

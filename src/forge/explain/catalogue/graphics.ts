@@ -1,6 +1,6 @@
 // Graphics interfaces used for computing: Vulkan, WebGPU, DirectX.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
@@ -28,9 +28,12 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /(?:MESA(?!-LOADER)|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
       ),
-      phrase(
-        /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: error)?:? ?\(?-(?:3|6|7|8|9)\b|\bvulkan[^\n]*Assertion `\w*(?:gpu|device)_?count > 0/i,
-      ),
+      {
+        ...phrase(
+          /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: an?)?(?: unexpected)?(?: error)?:? ?\(?-(?:3|6|7|8|9)\b|\bvulkan[^\n]*Assertion `\w*(?:gpu|device)_?count > 0/i,
+        ),
+        named: true,
+      },
       phrase(
         /No surface extension found, is a driver installed|drivers? (?:seems?|appears?) not to support the required Vulkan|(?:cannot|can't|could not) find a compatible Vulkan installable client driver|Unable to initialize (?:the )?Vulkan (?:video|display) driver|\bvulkan\b[^\n]{0,30}\bInitializationFailed/i,
       ),
@@ -70,6 +73,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /\bgl[A-Z]\w+ but it was not loaded|\b(?:failed|unable) to (?:load|initiali[sz]e) (?:OpenGL functions|GLAD|GLEW)\b|\bGLEW Error\b|\bOpenGL platform library has not been loaded|\bnot support the required OpenGL version/i,
       ),
+      symptom(/\bOpenGL renderer(?: string)?: +(?:llvmpipe|softpipe|swrast|GDI Generic)\b[^\n]*/i),
       phrase(
         /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
       ),
@@ -98,8 +102,14 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'The GPU was reset while it worked',
     patterns: [
       code(/\bDeviceLost\b|\bGetDeviceRemovedReason\b/),
+      {
+        ...phrase(
+          /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: an?)?(?: unexpected)?(?: error)?:? ?\(?-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
+        ),
+        named: true,
+      },
       phrase(
-        /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|GPU crash (?:is |was )?(?:detected|occurred|dump)|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
+        /GPU (?:has )?crashed|GPU crash (?:is |was )?(?:detected|occurred|dump)|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b/i,
       ),
       code(
         /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_(?:DEVICE_(?:REMOVED|HUNG|RESET)|DRIVER_INTERNAL_ERROR)|\b(?:ERROR_)?DEVICE_LOST\b/,
@@ -235,6 +245,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'WebGPU refused a call',
     patterns: [
+      named(/\bFailed to execute '\w+' on 'GPU[A-Z]\w+'/),
       symptom(
         /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|RenderPipeline|ShaderModule|CommandBuffer)[^\n]*/,
       ),

@@ -299,7 +299,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Unsupported (?:device|execution provider): "(?<provider>(?!webgpu)\w+)"\. Should be one of/i),
       capture(/Failed to create (?<provider>CUDA|Tensorrt|TensorRT|ROCM|DML)ExecutionProvider/i),
       capture(
-        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
+        /(?:LoadLibrary failed with error \d+|(?:Failed|Unable) to load(?: library)?|(?:Could not|Cannot) load|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)(?:\.\w+)?\b/i,
       ),
       phrase(/This ORT build has \[[^\]\n]*\] enabled\b/),
       capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),

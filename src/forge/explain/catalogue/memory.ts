@@ -55,6 +55,13 @@ export const memoryClasses: readonly ErrorClass[] = [
       phrase(
         /Invalid buffer size: [\d.]+ [GM]i?B|Allocation is out of device memory on current platform|GPU out of memory|not enough (?:GPU|video|device|graphics) memory|insufficient (?:GPU|video|device) memory/i,
       ),
+      {
+        ...code(
+          /\b(?:0x)?8007000e\b/i,
+          /\b\w*(?:D3D|DXGI)\w*|\bRender ?Texture|\bCreate\w*(?:Texture|Resource|Buffer|Heap)\w*|\bDirectX\b/i,
+        ),
+        named: true,
+      },
       phrase(/Dst tensor is not initialized/i),
       capture(
         /OutOfMemoryError: (?:Out of memory allocating|Allocation on device)|cupy\.cuda\.memory\.OutOfMemoryError|OutOfMemoryError: [^\n]*allocating/i,

@@ -8,7 +8,7 @@
 import { capture } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
 
-const GPU = String.raw`(?:\b(?:[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?|opencl|rocm|nvenc|vaapi|webgpu|webgl|vulkan)\b)`;
+const GPU = String.raw`(?:\b(?:(?:external |discrete |dedicated )?[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?|opencl|rocm|nvenc|vaapi|webgpu|webgl|vulkan)\b)`;
 const NOT = String.raw`(?:\b(?:not|never|no longer|stop(?:s|ped)|fail(?:s|ed)? to|unable to|refuses to|cannot|without)\b|\b\w+n['’]?t\b)`;
 const USE = String.raw`\b(?:us(?:e|es|ing)|utili[sz]\w*|detect(?:s|ing)?|see(?:s|ing)?|find(?:s|ing)?|recogni[sz](?:e|es|ing)|pick(?:s|ing)? up|access(?:ing)?|show(?:s|ing)?|work(?:s|ing)? (?:on|with)|run(?:s|ning)? (?:on|with)|offload(?:s|ing)?(?: to)?)\b`;
 const USED = String.raw`\b(?:used|utili[sz]ed|detected|found|recogni[sz]ed|seen|visible|available|show(?:n|s|ing)?(?: up)?|picked up|work(?:s|ing)?|listed|accessible|passed)\b`;
@@ -20,24 +20,31 @@ const SHAPE = new RegExp(
     `${NOT}(?: (?:be|being|even|properly|correctly|actually|able to|to|get)){0,2} ${USE}${WORDS} ?${GPU}`,
     `${GPU}${WORDS} ?${NOT}(?: (?:be|being|get|getting|properly|correctly|even)){0,2} ${USED}`,
     String.raw`${GPU} (?:hardware )?(?:(?:trans|en|de)cod\w*|acceleration|rendering|inference|compute|offload\w*) (?:fails?|failed|(?:is )?broken|stop(?:s|ped) working|(?:do|does|is|did)(?:n['’]?t| not) work(?:ing)?)\b`,
-    String.raw`\bno ${GPU}${WORDS} ?${USED}`,
+    String.raw`\bno (?:(?:compatible|supported|suitable|nvidia|amd|intel) )?${GPU}${WORDS} ?${USED}`,
     String.raw`\b0 gpus?\b(?: \w+)? ${USED}`,
     String.raw`\b(?:only|always|still|just|keeps?) (?:us(?:es?|ing)|runs?(?: on)?|running(?: on)?)(?: the| my)? cpu\b`,
     String.raw`\bcpu (?:only )?(?:instead of|rather than|and not|but not|not)(?: the| my| on)* ${GPU}`,
     String.raw`\b(?:runs?|running|uses?|using)(?: on| with)?(?: the)? (?:100% cpu|cpu only)\b`,
+    // The same in Chinese.
+    '(?:无法|不能|没有|未能|没)(?:正常)?(?:使用|用到|用上|调用|识别|检测到?|找到|启用)[^\\n]{0,6}(?:gpu|显卡|独显|cuda)',
+    '(?:找不到|检测不到|识别不到|用不了|不识别)[^\\n]{0,6}(?:gpu|显卡|独显|cuda)',
+    '(?:gpu|显卡|独显|cuda)[^\\n]{0,6}(?:(?:无法|不能|没有?|未)被?(?:使用|调用|识别|检测|启用|工作|生效)|不可用|用不了|不工作)',
+    '(?:只|仅)能?(?:使用|用|跑)了?[^\\n]{0,4}cpu',
   ].join('|'),
   'i',
 );
 
 /** What a sentence of advice, of a change log, of a program or of code holds. */
 const OTHER =
-  /\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
+  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
 
 /** Programs begin so, people seldom; and what is not there may be no GPU. */
-const PROGRAM = /^\W*(?:unable|failed|could|cannot|can't)\b|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b/;
+const PROGRAM =
+  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b/;
 
 /** Who does not use the GPU, from the narrow to the wide. */
 const WHO: readonly (readonly [code: string, who: RegExp])[] = [
+  ['gpu-lost', /\be-?gpus?\b|\bexternal gpus?\b|\bthunderbolt\b|\boculink\b/],
   ['ollama-no-gpu', /\bollama\b/],
   ['webgpu-no-adapter', /\bwebgpu\b/],
   ['tf-no-gpu', /\b(?:tensorflow|keras|tf2?)\b/],
@@ -71,20 +78,25 @@ const WHO: readonly (readonly [code: string, who: RegExp])[] = [
 const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   [
     'smi-no-comm',
-    /\bnvidia\b(?:[^\n]{0,40}\b(?:graphics? )?(?:drivers?|(?:kernel )?modules?)|-smi)\b[^\n]{0,30}(?:\bfails? to load|\bnot (?:being )?(?:load(?:ed|ing)?|work(?:ing)?)|\b(?:won|doesn|isn|aren|don)['’]?t (?:be )?(?:load(?:ed|ing)?|work(?:ing)?|run)|\bno longer (?:loads?|works?|runs?)|\bstop(?:s|ped) working|\b(?:has|have) (?:completely )?(?:disappeared|vanished)|\b(?:is|are|got) (?:gone|broken))\b(?![^\n]*\bnouveau\b)/,
+    /\b(?:no longer|can['’]?t|cannot|could ?n[o'’]t|unable to) get (?:the |my )?nvidia\b[^\n]{0,20}\bdrivers? (?:to |working\b)|\bnvidia\b(?:[^\n]{0,40}\b(?:graphics? )?(?:drivers?|(?:kernel )?modules?)|-smi)\b[^\n]{0,30}(?:\bfails? to load|\bnot (?:being )?(?:load(?:ed|ing)?|work(?:ing)?)|\b(?:won|doesn|isn|aren|don)['’]?t (?:be )?(?:load(?:ed|ing)?|work(?:ing)?|run)|\bno longer (?:loads?|works?|runs?)|\bstop(?:s|ped) working|\b(?:has|have) (?:completely )?(?:disappeared|vanished)|\b(?:is|are|got) (?:gone|broken))\b(?![^\n]*\bnouveau\b)/,
   ],
   [
     'native-crash',
     /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd)\b/,
   ],
+  [
+    'dkms-build',
+    /\b(?:building|build of|compil(?:ing|ation of)|rebuilding) (?:the |my )?(?:nvidia|amdgpu)\b[^\n]{0,20}\b(?:drivers?|modules?|dkms)\b[^\n]{0,15}\b(?:fails?|failed|failing|is broken|breaks|broke)\b/,
+  ],
   ['not-compiled-cuda', /\binstall(?:s|ed|ing)?\b[^\n]{0,30}\bcpu(?:[- ]only)? (?:version|build|wheel|variant)\b/],
   [
     'gpu-lost',
-    /\b(?:e?gpu|graphics card|(?:rtx|gtx|rx) ?\d{4}\w*|video card)s?\b[^\n]{0,40}\b(?:disappears?|vanish(?:es)?|disappeared|vanished|drops? (?:off|out)|fell off|falls? off)\b|\bdrops? the (?:gpu|graphics card)\b|\b\d+ gpus? instead of \d+|\bonly \d+ (?:out )?of (?:the |my )?\d+ gpus?\b|\bshort (?:a|one) gpu\b/,
+    /\b(?:e?gpu|graphics card|(?:rtx|gtx|rx) ?\d{4}\w*|video card)s?\b[^\n]{0,40}\b(?:disappears?|vanish(?:es)?|disappeared|vanished|drops? (?:off|out)|fell off|falls? off)\b|\bdrops? the (?:gpu|graphics card)\b|\b\d+ gpus? instead of \d+|\bonly \d+ (?:out )?of (?:the |my )?\d+ gpus?\b|\bgpu count of \d+ instead of \d+|\bshort (?:a|one) gpu\b/,
   ],
+  ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
     'driver-install',
-    /\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,30}\b(?:drivers?|toolkit|adrenalin)\b[^\n]{0,30}(?:\b(?:won|doesn|don|can|couldn)['’]?t install|\bnot install(?:ing)?|\bcannot (?:be )?install(?:ed)?|\binstall(?:ation|er|ing)? (?:fails?|failed|crash\w*|hangs?|freezes|stuck|loops?)|\b(?:stuck|hangs?|freezes) (?:at|on|while|during) install\w*)|\b(?:can['’]?t|cannot|unable to|fail(?:s|ed)? to) install[^\n]{0,20}\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,20}\b(?:drivers?|toolkit)\b/,
+    /安装[^\n]{0,10}(?:显卡|nvidia|cuda|英伟达)[^\n]{0,8}(?:失败|报错|出错)|(?:显卡|nvidia|cuda|英伟达)[^\n]{0,6}驱动[^\n]{0,6}安装(?:失败|不上|报错|出错|不成功)|\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,30}\b(?:drivers?|toolkit|adrenalin)\b[^\n]{0,30}(?:\b(?:won|doesn|don|can|couldn)['’]?t install|\bnot install(?:ing)?|\bcannot (?:be )?install(?:ed)?|\binstall(?:ation|er|ing)? (?:fails?|failed|crash\w*|hangs?|freezes|stuck|loops?)|\b(?:stuck|hangs?|freezes) (?:at|on|while|during) install\w*)|\b(?:can['’]?t|cannot|unable to|fail(?:s|ed)? to) install[^\n]{0,20}\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,20}\b(?:drivers?|toolkit)\b/,
   ],
 ];
 
@@ -107,11 +119,14 @@ const told = (at: number, other: RegExp, ...parts: readonly RegExp[]): Pattern =
 
 const NO_COMPLAINT = new RegExp(`${OTHER.source}|${PROGRAM.source}`, 'i');
 
-/** One pattern for each class. */
-export const toldOf: ReadonlyMap<string, readonly Pattern[]> = new Map([
-  ...WHO.map(([code, who], at): [string, readonly Pattern[]] => [code, [told(at, NO_COMPLAINT, who, SHAPE)]]),
-  ...OWN.map(([code, says], at): [string, readonly Pattern[]] => [code, [told(at, OTHER, says)]]),
-]);
+/** The patterns of each class. */
+export const toldOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
+  const rows = [
+    ...WHO.map(([code, who], at) => [code, told(at, NO_COMPLAINT, who, SHAPE)] as const),
+    ...OWN.map(([code, says], at) => [code, told(at, OTHER, says)] as const),
+  ];
+  return new Map(rows.map(([code]) => [code, rows.filter(([other]) => other === code).map(([, pattern]) => pattern)]));
+})();
 
 /** A complaint that names who it is about: no matter of a program in general. */
 export const COMPLAINT = new RegExp(
