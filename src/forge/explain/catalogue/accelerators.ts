@@ -60,6 +60,12 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     patterns: [
       code(/(?:UR_RESULT|PI|ZE_RESULT)_ERROR_DEVICE_LOST/),
       phrase(/i915[^\n]*GPU HANG|xe [^\n]*(?:Engine reset|GPU reset|timedout job)/i),
+      {
+        ...code(
+          /\bGPU HANG: ecode [\da-f]+:|\bFence expiration time out i915-|\b(?:i915|xe) [\da-f:.]+: \[drm\][^\n]*\b(?:context reset due to GPU hang|Resetting (?:chip|\w+) for|GT\d: (?:reset (?:queued|started|failed)|GuC (?:engine )?reset))/i,
+        ),
+        named: true,
+      },
     ],
     explains: ['xpu-failed'],
     cause: () => 'A kernel ran too long or memory ran out, and the driver reset the GPU. The process cannot go on.',

@@ -1,6 +1,6 @@
 // Faults of AMD GPUs: ROCm, HIP and the amdgpu driver.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { asRoot, here, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { ROCM, ROCM_MATRIX } from './links.ts';
@@ -158,7 +158,7 @@ export const amdClasses: readonly ErrorClass[] = [
       phrase(/HIP error: (?:an illegal memory access was encountered|unspecified launch failure)/i),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
       phrase(
-        /HW Exception by GPU node|(?<!i915[^\n]*)GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i,
+        /HW Exception by GPU node|(?<!i915[^\n]*)GPU Hang\b(?!: ecode)|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i,
       ),
       capture(
         /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
@@ -169,6 +169,9 @@ export const amdClasses: readonly ErrorClass[] = [
         /\bqcm fence wait loop timeout|unrecoverable state due to an unsuccessful queues? preemption|\bResetting wave ?fronts\b|\bcp queue preemption time ?out|\bMES (?:failed to respond|might be in unrecoverable)|\bFailed to evict (?:queue|process queues)/i,
       ),
       phrase(/\bRIP: \S+\+0x[\da-f]+\/0x[\da-f]+ \[amdgpu\]/i),
+      named(
+        /\b(?:segfault\w*|segmentation fault|crash\w*)\b[^\n]{0,20}\b(?:in|on|at|during|inside) (?:libamdhip64\S*|hip[A-Z]\w+)/i,
+      ),
       phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
     ],
     cause: ({ got }) =>

@@ -222,7 +222,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /\bno (?<resource>(?:nvidia|amd)\.com\/gpu)\b|(?<other>(?:nvidia|amd)\.com\/gpu)\b[^\n]{0,40}\b(?:is |are )?(?:missing|not (?:listed|shown|showing|visible|available|allocatable|present|there))/i,
       ),
       phrase(/\bNAME\s+(?:NVIDIA-)?GPUs?\S*[^\n]*\n(?:[^\n]*\n)*?\S+\s+<none>\s*$/m),
-      capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
+      capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)(?:\.(?:com|ai)\/\w+|\s*$))/im),
       capture(
         /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,
       ),

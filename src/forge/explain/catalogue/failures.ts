@@ -155,6 +155,7 @@ export const failureClasses: readonly ErrorClass[] = [
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main|srv +load_model|load_model): (?:error: )?(?:error loading model|(?:failed|unable) to load model)/i,
       ),
       symptom(/\b[Ee]rror: unable to load model: \S+/),
+      named(/\bundefined symbol: (?:ggml|gguf|llama|mtmd)_\w+/),
       symptom(/^Error OP [A-Z_]{3,}\b/m),
       symptom(
         /failed to initialize (?:whisper|clip|llava|sd)\w* ?context|\bnew_sd_ctx\w* failed|get sd version from file failed[^\n]*|\b(?:whisper|clip|sd)_(?:init|model|load|ctx)\w*: (?!.*metal)[^\n]*\bfailed\b[^\n]*/i,

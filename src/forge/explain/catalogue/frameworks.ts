@@ -389,7 +389,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /line \d+: +\d+ (?<status>Bus error|Segmentation fault|Illegal instruction|Aborted)[^\n]*(?:torch|accelerate|deepspeed|openmm|gmx|namd|lmp|cuda|gpu|train)/i,
       ),
-      near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|3221225477|3221226505|0xC0000005|-11|139)\b/),
+      near(/(?:exit ?code:?|\berror) ?(?<status>-?1073741819|-?1073740791|3221225477|3221226505|0xC0000005|-11|139)\b/),
       near(
         /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),

@@ -73,6 +73,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /\bgl[A-Z]\w+ but it was not loaded|\b(?:failed|unable) to (?:load|initiali[sz]e) (?:OpenGL functions|GLAD|GLEW)\b|\bGLEW Error\b|\bOpenGL platform library has not been loaded|\bnot support the required OpenGL version/i,
       ),
+      phrase(/couldn't get an RGB,? double[- ]buffered visual/i),
       symptom(/\bOpenGL renderer(?: string)?: +(?:llvmpipe|softpipe|swrast|GDI Generic)\b[^\n]*/i),
       phrase(
         /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
@@ -121,6 +122,15 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(/\bCONTEXT_LOST_WEBGL\b|\(regl\) context lost|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b(?:0x)?887[aA]00(?:05|06|07|20)\b/),
+      {
+        ...code(
+          /\b(?:from|of) source "?(?:nvlddmkm|amdkmdag|amdwddmg|atikmdag|igfxn?\w*|igdkmd\w*)\b|\b(?:MODULE_NAME|IMAGE_NAME|FAILURE_BUCKET_ID|SYMBOL_NAME): +\S*?(?:nvlddmkm|amdkmdag|atikmdag|igdkmd\w*|dxgkrnl|dxgmms\d)|\bVIDEO_(?:TDR|SCHEDULER|DXGKRNL|ENGINE)_[A-Z_]+|\bLiveKernelEvent\b[^\n]*\n?[^\n]*\b(?:141|117|1a8|193)\b/i,
+        ),
+        named: true,
+      },
+      phrase(
+        /\b(?:nvlddmkm|amdkmdag|atikmdag|igfxn?\w*|igdkmd\w*|display driver|graphics driver)\b[^\n]{0,40}stopped responding/i,
+      ),
       phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
       phrase(
         /kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/,

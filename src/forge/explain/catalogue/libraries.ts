@@ -1,6 +1,6 @@
 // CUDA libraries that are missing, of another version, or that failed inside.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { install, reinstall, run, say, unset, watchMemory } from '../steps.ts';
 import type { ErrorClass, Software } from '../types.ts';
 import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
@@ -79,6 +79,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       code(/<unknown cudnn status: \d+>/),
       symptom(/cuDNN error:/i),
+      named(/\bCUDNN failure \d+\b/),
       phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:\w+ )*launch failure/i),
       phrase(
         /None of the algorithms provided by cuDNN|(?:did not|could not|unable to) find a (?:working|valid|suitable) (?:cudnn|convolution) \w+/i,

@@ -23,6 +23,7 @@ const SHAPE = new RegExp(
     String.raw`\bno (?:(?:compatible|supported|suitable|nvidia|amd|intel) )?${GPU}${WORDS} ?${USED}`,
     String.raw`\b0 gpus?\b(?: \w+)? ${USED}`,
     String.raw`\b(?:only|always|still|just|keeps?) (?:us(?:es?|ing)|runs?(?: on)?|running(?: on)?)(?: the| my)? cpu\b`,
+    String.raw`\bonly (?:the )?cpu (?:is|was|gets|being)(?: being)? us(?:ed|ing)\b`,
     String.raw`\bcpu (?:only )?(?:instead of|rather than|and not|but not|not)(?: the| my| on)* ${GPU}`,
     String.raw`\b(?:runs?|running|uses?|using)(?: on| with)?(?: the)? (?:100% cpu|cpu only)\b`,
     // The same in Chinese.
@@ -36,11 +37,14 @@ const SHAPE = new RegExp(
 
 /** What a sentence of advice, of a change log, of a program or of code holds. */
 const OTHER =
-  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:when|how|which)\b|^\s*(?:[#*>-]|\d+\.)|\b\w*(?:Error|Exception|Warning)\b/i;
+  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:how|which)\b|^\W*when (?!trying|installing|using|running|i )|^\s*(?:[#*>-]|\d+\.)|\w(?:Error|Exception|Warning)\b|\b(?:error|exception|warning|fatal):/i;
 
-/** Programs begin so, people seldom; and what is not there may be no GPU. */
+/** Programs begin so, people seldom, and where nobody is named it counts; and what is not there may be no GPU. */
 const PROGRAM =
-  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b/;
+  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
+
+/** Who is meant where nobody is named. */
+const ANYBODY = 'torch-no-gpu';
 
 /** Who does not use the GPU, from the narrow to the wide. */
 const WHO: readonly (readonly [code: string, who: RegExp])[] = [
@@ -71,7 +75,7 @@ const WHO: readonly (readonly [code: string, who: RegExp])[] = [
   ['hip-none', /\b(?:amd|radeon|rocm|hip|rx ?\d{4}\w*|gfx\d+\w*|strix|ryzen)\b/],
   ['docker-gpu', /\b(?:docker\w*|podman|containers?|compose|containerd|singularity|apptainer|lxc)\b/],
   ['no-devices', /\b(?:wsl2?|nvidia-smi)\b/],
-  ['torch-no-gpu', /./],
+  [ANYBODY, /./],
 ];
 
 /** Sentences with a subject of their own. */
@@ -92,6 +96,31 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   [
     'gpu-lost',
     /\b(?:e?gpu|graphics card|(?:rtx|gtx|rx) ?\d{4}\w*|video card)s?\b[^\n]{0,40}\b(?:disappears?|vanish(?:es)?|disappeared|vanished|drops? (?:off|out)|fell off|falls? off)\b|\bdrops? the (?:gpu|graphics card)\b|\b\d+ gpus? instead of \d+|\bonly \d+ (?:out )?of (?:the |my )?\d+ gpus?\b|\bgpu count of \d+ instead of \d+|\bshort (?:a|one) gpu\b/,
+  ],
+  [
+    'passthrough',
+    /\b(?:pass-?through|vfio|vms?|guest|qemu|kvm|proxmox|unraid|hyper-v)\b[^\n]{0,120}\b(?:error|code)(?: code)? 43\b|\b(?:error|code)(?: code)? 43\b[^\n]{0,80}\b(?:pass-?through|vfio|vms?|guest|qemu|kvm|proxmox|unraid|hyper-v)\b/,
+  ],
+  [
+    'gpu-lost',
+    /\b(?:gpu|graphics|nvidia|amd|radeon|geforce|intel|arc|rtx|gtx|video card)\b[^\n]{0,80}\b(?:error|code)(?: code)? 43\b|\b(?:error|code)(?: code)? 43\b[^\n]{0,80}\b(?:gpu|graphics|nvidia|amd|radeon|geforce|rtx|gtx|video card)\b/,
+  ],
+  [
+    'device-lost',
+    /\b(?:gpu|graphics|display|video) drivers? (?:has |have |keeps? |suddenly |often )*(?:stopped(?! working)|stops? responding|crash(?:ed|es|ing)|tim(?:es|ed) out|reset(?:s|ting)?)\b/,
+  ],
+  [
+    'llama-failed',
+    /\b(?:llama[._ -]?cpp|lm ?studio|kobold\w*|llamafile|text-generation-webui)\b[^\n]{0,60}\b(?:fail(?:s|ed|ing)?|unable|refuses|won['’]?t|does(?:n['’]?t| not)|can(?:not|['’]?t)) (?:to )?load\b[^\n]{0,20}\bmodels?\b/,
+  ],
+  [
+    'vulkan-driver',
+    /\b(?:gpu|(?:video|graphics) card|card|laptop|driver)\b[^\n]{0,20}\b(?:does(?:n['’]?t| not)|not) support vul[ck]an\b/,
+  ],
+  ['k8s-gpu', /\b(?:node|pool|cluster)\b[^\n]{0,60}\bgpu (?:capacity|count|allocatable)\b[^\n]{0,15}\b(?:zero|0)\b/],
+  [
+    'docker-gpu',
+    /\b(?:can['’]?t|cannot|not|unable to|n['’]t) (?:find|see|access|detect)\b[^\n]{0,15}\b(?:nvidia|gpu|amd) drivers?\b[^\n]{0,40}\b(?:container|docker|podman|apptainer|singularity)\b/,
   ],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
@@ -122,7 +151,7 @@ const NO_COMPLAINT = new RegExp(`${OTHER.source}|${PROGRAM.source}`, 'i');
 /** The patterns of each class. */
 export const toldOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
   const rows = [
-    ...WHO.map(([code, who], at) => [code, told(at, NO_COMPLAINT, who, SHAPE)] as const),
+    ...WHO.map(([code, who], at) => [code, told(at, code === ANYBODY ? NO_COMPLAINT : OTHER, who, SHAPE)] as const),
     ...OWN.map(([code, says], at) => [code, told(at, OTHER, says)] as const),
   ];
   return new Map(rows.map(([code]) => [code, rows.filter(([other]) => other === code).map(([, pattern]) => pattern)]));
