@@ -74,7 +74,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
       phrase(
-        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
+        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*\b(?:devices|gpus)\b|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
       ),
     ],
     // The program that was to run in the container is not there: no matter of the GPU.

@@ -30,6 +30,51 @@ const PACKAGE = String.raw`(?:lib(?:32-|64)?|kmod-|akmod-|xorg-x11-drv-|dkms-|pr
 /** A sentence about such a package. */
 const ofPackage = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAll('PACKAGE', PACKAGE), 'i');
 
+/** How to take the driver's packages away and install them anew, by the package manager that a line shows. */
+const MANAGERS: readonly (readonly [shown: RegExp, steps: readonly RepairStep[]])[] = [
+  [
+    /\bpacman\b|\bare in conflict\b|\btarget not found\b|\bbreaks dependency\b|\bexists in filesystem\b|\bfailed to prepare transaction\b/i,
+    [
+      asRoot('Bring the whole system to one state: a partial upgrade mixes versions.', 'pacman', '-Syu'),
+      asRoot(
+        'Of two branches of the driver (nvidia-utils, nvidia-470xx-utils) remove one before the other is installed.',
+      ),
+    ],
+  ],
+  [
+    /\b(?:dnf5?|yum|rpm)\b|\.(?:fc|el)\d+\b|\bno match for argument\b|\bunable to find a match\b|\bconflicting requests\b/i,
+    [
+      run(
+        'See which sources there are: RPM Fusion and the repository of NVIDIA exclude each other.',
+        'dnf',
+        'repolist',
+      ),
+      asRoot('Remove the packages of the driver.', 'dnf', 'remove', '*nvidia*'),
+      asRoot('Then install one branch from one source.'),
+    ],
+  ],
+  [
+    /\bzypper\b|\bto be installed \S+ requires\b|\bneeded by the to be installed\b|\bNo provider of\b|\bnot found in package names\b/i,
+    [
+      asRoot('Read the lists anew.', 'zypper', 'refresh'),
+      asRoot('Let it choose the versions that belong together.', 'zypper', 'dup', '--allow-vendor-change'),
+    ],
+  ],
+];
+
+const APT: readonly RepairStep[] = [
+  asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
+  asRoot('Read the lists anew; a key error asks for the package cuda-keyring of NVIDIA.', 'apt-get', 'update'),
+  asRoot('Then install one branch from one source.'),
+];
+
+const anew = ({ vendor, line }: Context): readonly RepairStep[] => {
+  const steps = MANAGERS.find(([shown]) => shown.test(line))?.[1] ?? APT;
+  return vendor === 'amd' && steps === APT
+    ? [asRoot('Remove all of them.', 'amdgpu-install', '--uninstall', '--rocmrelease=all'), ...APT.slice(1)]
+    : steps;
+};
+
 export const driverInstallClasses: readonly ErrorClass[] = [
   {
     code: 'gpu-firmware',
@@ -137,15 +182,18 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(ofPackage(/(?<package>PACKAGE) :? ?(?:(?:Pre-)?Depends|Conflicts|Breaks):/)),
       capture(ofPackage(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
       capture(
-        ofPackage(/(?:Unable to locate package|No package matching '?|Unable to find a match: ?) ?(?<package>PACKAGE)/),
+        ofPackage(/(?:Unable to locate package|No package(?: matching)? '?|No match for argument: ?|Unable to find a match: ?) ?(?<package>PACKAGE)/),
       ),
       capture(ofPackage(/held broken packages[^\n]*(?<package>PACKAGE)/)),
       capture(ofPackage(/encountered while processing:\s*\n(?:[^\n]*\n){0,6}?[^\n]*?\b(?<package>(?:lib)?PACKAGE)/)),
       capture(ofPackage(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
       capture(ofPackage(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
-      code(
-        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*\n?[^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
-      ),
+      {
+        ...code(
+          /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*\n?[^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
+        ),
+        named: true,
+      },
       capture(ofPackage(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
       capture(
         ofPackage(
@@ -172,13 +220,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     ],
     cause: ({ got }) =>
       `${got.package ?? 'A driver package'} asks for others that are not there: packages of two sources or of two driver branches are mixed, or the repository's key is out of date.`,
-    fix: ({ vendor }) => [
-      vendor === 'amd'
-        ? asRoot('Remove all of them.', 'amdgpu-install', '--uninstall', '--rocmrelease=all')
-        : asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
-      asRoot('Read the lists anew; a key error asks for the package cuda-keyring of NVIDIA.', 'apt-get', 'update'),
-      asRoot('Then install one branch from one source.'),
-    ],
+    fix: anew,
     links: [DRIVER],
   },
   {

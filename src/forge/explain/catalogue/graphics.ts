@@ -205,6 +205,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       capture(
         /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|Cannot read property '(?:requestDevice|requestAdapter)' of|\b(?:adapter|gpu) is null\b|null is not an object \(evaluating '[^'\n]*request(?:Device|Adapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
       ),
+      named(/\benumerate_adapters: [A-Z]/),
       phrase(
         /Unable to (?:instantiate|create) a (?:GPU)?Device\b|RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i,
       ),

@@ -25,6 +25,14 @@ const smaller: Readonly<Partial<Record<Software, readonly RepairStep[]>>> = {
   ],
 };
 
+/** Who draws has textures and a resolution in place of a batch. */
+const DRAWS = /\b\w*D3D\d*\w*|\bDXGI\b|\bRender ?Texture|\brendering resource\b|\bRIF_ERROR|\bCycles\b/i;
+
+const drawnSmaller: readonly RepairStep[] = [
+  say('Lower the resolution, the size of the textures and the quality of shadows; close other programs that draw.'),
+  say('A renderer can take tiles, or the CPU beside the GPU: both need less at a time.'),
+];
+
 export const memoryClasses: readonly ErrorClass[] = [
   {
     code: 'oom',
@@ -100,7 +108,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       const reserved = bytesOf(got.reserved);
       const tried = bytesOf(got.tried);
       const fragmented = reserved !== undefined && tried !== undefined && reserved >= tried;
-      const own = software === undefined ? undefined : smaller[software];
+      const own = DRAWS.test(context.line) ? drawnSmaller : software === undefined ? undefined : smaller[software];
       return [
         ...(fragmented && own === undefined
           ? [

@@ -8,7 +8,7 @@
 import { capture } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
 
-const GPU = String.raw`(?:\b(?:(?:external |discrete |dedicated )?[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?|opencl|rocm|nvenc|vaapi|webgpu|webgl|vulkan)\b)`;
+const GPU = String.raw`(?:\b(?:(?:external |discrete |dedicated )?[di]?gpus?\d*|e-?gpus?|(?:graphics?|video) cards?|cuda|vram|geforce|(?:rtx|gtx) ?\d{3,4}\w*|(?:rx|arc|radeon) ?(?:pro )?\w?\d{3,4}\w*|tesla \w?\d+\w*|accelerators?|opencl|rocm|nvenc|vaapi|qsv|quick ?sync|hardware (?:transcoding|decoding|encoding)|webgpu|webgl|vulkan)\b)`;
 const NOT = String.raw`(?:\b(?:not|never|no longer|stop(?:s|ped)|fail(?:s|ed)? to|unable to|refuses to|cannot|without)\b|\b\w+n['’]?t\b)`;
 const USE = String.raw`\b(?:us(?:e|es|ing)|utili[sz]\w*|detect(?:s|ing)?|see(?:s|ing)?|find(?:s|ing)?|recogni[sz](?:e|es|ing)|pick(?:s|ing)? up|access(?:ing)?|show(?:s|ing)?|work(?:s|ing)? (?:on|with)|run(?:s|ning)? (?:on|with)|offload(?:s|ing)?(?: to)?)\b`;
 const USED = String.raw`\b(?:used|utili[sz]ed|detected|found|recogni[sz]ed|seen|visible|available|show(?:n|s|ing)?(?: up)?|picked up|work(?:s|ing)?|listed|accessible|passed)\b`;
@@ -23,6 +23,14 @@ const SHAPE = new RegExp(
     String.raw`\bno (?:(?:compatible|supported|suitable|nvidia|amd|intel) )?${GPU}${WORDS} ?${USED}`,
     String.raw`\b0 gpus?\b(?: \w+)? ${USED}`,
     String.raw`\b(?:only|always|still|just|keeps?) (?:us(?:es?|ing)|runs?(?: on)?|running(?: on)?)(?: the| my)? cpu\b`,
+    String.raw`\b0 ?% ${GPU} (?:usage|util\w*|load)\b`,
+    String.raw`${GPU} (?:usage|utili[sz]ation|load)\b[^\n]{0,30}(?:\b0 ?%|\bzero\b|\b(?:very|too|extremely) low\b|\b(?:does(?:n['’]?t| not)|never) (?:increase|rise|go up)\b)`,
+    String.raw`\b(?:very|extremely|super) low ${GPU} (?:usage|util\w*)\b`,
+    String.raw`${GPU}[^\n]{0,12}\b(?:barely|hardly) (?:being )?us(?:ed|ing)\b`,
+    String.raw`\bno ${GPU} (?:offload\w*|usage|utili[sz]ation|acceleration)\b`,
+    String.raw`\b(?:detect|find|found|see|recogni[sz]e)(?:s|d|ed)? no ${GPU}`,
+    String.raw`\bnone of (?:my|the)\b[^\n]{0,30}\bus(?:e|es|ing)\b[^\n]{0,8}${GPU}`,
+    String.raw`\b(?:always|still|keeps?|seems to) default(?:s|ing)? to (?:the )?cpu\b|\bhas been using (?:the |my )?cpu\b`,
     String.raw`\bonly (?:the )?cpu (?:is|was|gets|being)(?: being)? us(?:ed|ing)\b`,
     String.raw`\bcpu (?:only )?(?:instead of|rather than|and not|but not|not)(?: the| my| on)* ${GPU}`,
     String.raw`\b(?:runs?|running|uses?|using)(?: on| with)?(?: the)? (?:100% cpu|cpu only)\b`,
@@ -56,13 +64,13 @@ const WHO: readonly (readonly [code: string, who: RegExp])[] = [
   ['ort-provider', /\bonnx ?-?runtime\b/],
   [
     'llama-cpu-build',
-    /\b(?:llama[._ -]?cpp|llama-(?:server|cli)|kobold\w*|lm ?studio|gpt4all|llamafile|whisper[._]cpp|oobabooga|text-generation-webui|local ?-?ai|privategpt|lemonade)\b/,
+    /\b(?:llama[._ -]?cpp|llama-(?:server|cli)|kobold\w*|lm ?studio|gpt4all|llamafile|whisper[._ ]?cpp|oobabooga|text-generation-webui|local ?-?ai|privategpt|lemonade)\b/,
   ],
   ['opencl-none', /\b(?:opencl|clinfo)\b/],
   ['vulkan-driver', /\bvulkan\w*\b/],
   [
     'nvenc',
-    /\b(?:ffmpeg|jellyfin|plex|emby|handbrake|tdarr|frigate|immich|transcod\w+|(?:video|hardware) (?:en|de)cod\w+|nvenc|vaapi)\b/,
+    /\b(?:ffmpeg|jellyfin|plex|emby|handbrake|tdarr|frigate|immich|transcod\w+|(?:video|hardware) (?:en|de)cod\w+|nvenc|vaapi|qsv|quick ?sync)\b/,
   ],
   ['browser-gpu', /\b(?:chrom(?:e|ium)|firefox|browser|webgl|electron)\b/],
   [
@@ -122,10 +130,22 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
     'docker-gpu',
     /\b(?:can['’]?t|cannot|not|unable to|n['’]t) (?:find|see|access|detect)\b[^\n]{0,15}\b(?:nvidia|gpu|amd) drivers?\b[^\n]{0,40}\b(?:container|docker|podman|apptainer|singularity)\b/,
   ],
+  [
+    'nvml-unknown',
+    /\bgpus?\b[^\n]{0,30}\b(?:becomes?|became|is lost|gets lost|disappears?|unavailable)\b[^\n]{0,40}\bafter (?:some|a) (?:time|while|few hours)\b[^\n]{0,30}\b(?:containers?|docker|pods?)\b|\b(?:containers?|docker|pods?)\b[^\n]{0,30}\bloses?\b[^\n]{0,20}\bgpus?\b/,
+  ],
+  [
+    'xid',
+    /(?=[^\n]*\b(?:crash|hang|hung|freez|lock|fail|fault|time(?:s|d)? ?out|reboot|reset|random|under load|we see|I get)\w*)[^\n]*\bxid:? (?<xid>\d{1,3})\b/,
+  ],
+  [
+    'nccl-timeout',
+    /\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|torchrun|ddp|fsdp|multi-?gpu|multiple gpus)\b[^\n]{0,40}\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,40}\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|multi-?gpu|multiple gpus)\b/,
+  ],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
     'driver-install',
-    /安装[^\n]{0,10}(?:显卡|nvidia|cuda|英伟达)[^\n]{0,8}(?:失败|报错|出错)|(?:显卡|nvidia|cuda|英伟达)[^\n]{0,6}驱动[^\n]{0,6}安装(?:失败|不上|报错|出错|不成功)|\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,30}\b(?:drivers?|toolkit|adrenalin)\b[^\n]{0,30}(?:\b(?:won|doesn|don|can|couldn)['’]?t install|\bnot install(?:ing)?|\bcannot (?:be )?install(?:ed)?|\binstall(?:ation|er|ing)? (?:fails?|failed|crash\w*|hangs?|freezes|stuck|loops?)|\b(?:stuck|hangs?|freezes) (?:at|on|while|during) install\w*)|\b(?:can['’]?t|cannot|unable to|fail(?:s|ed)? to) install[^\n]{0,20}\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,20}\b(?:drivers?|toolkit)\b/,
+    /安装[^\n]{0,10}(?:显卡|nvidia|cuda|英伟达)[^\n]{0,8}(?:失败|报错|出错)|(?:显卡|nvidia|cuda|英伟达)[^\n]{0,6}驱动[^\n]{0,6}安装(?:失败|不上|报错|出错|不成功)|\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,30}\b(?:drivers?|toolkit|adrenalin)\b[^\n]{0,30}(?:\b(?:won|doesn|don|can|couldn)['’]?t install|\bnot install(?:ing)?|\bcannot (?:be )?install(?:ed)?|\binstall(?:ation|er|ing)? (?:fails?|failed|crash\w*|hangs?|freezes|stuck|loops?)|\b(?:stuck|hangs?|freezes) (?:at|on|while|during) install\w*)|\bfail(?:s|ed|ing)? [^\n]{0,20}\binstall(?:ing)?\b[^\n]{0,12}\b(?:nvidia|amd|amdgpu|cuda) drivers?|\b(?:can['’]?t|cannot|unable to|fail(?:s|ed)? to) install[^\n]{0,20}\b(?:nvidia|amd|amdgpu|radeon|intel|graphics|cuda)\b[^\n]{0,20}\b(?:drivers?|toolkit)\b/,
   ],
 ];
 
