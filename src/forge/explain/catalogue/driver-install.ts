@@ -182,7 +182,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(ofPackage(/(?<package>PACKAGE) :? ?(?:(?:Pre-)?Depends|Conflicts|Breaks):/)),
       capture(ofPackage(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
       capture(
-        ofPackage(/(?:Unable to locate package|No package(?: matching)? '?|No match for argument: ?|Unable to find a match: ?) ?(?<package>PACKAGE)/),
+        ofPackage(
+          /(?:Unable to locate package|No package(?: matching)? '?|No match for argument: ?|Unable to find a match: ?) ?(?<package>PACKAGE)/,
+        ),
       ),
       capture(ofPackage(/held broken packages[^\n]*(?<package>PACKAGE)/)),
       capture(ofPackage(/encountered while processing:\s*\n(?:[^\n]*\n){0,6}?[^\n]*?\b(?<package>(?:lib)?PACKAGE)/)),
