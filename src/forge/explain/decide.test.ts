@@ -112,8 +112,8 @@ describe('an answer', () => {
     ]);
 
   it('is no less sure the more specific its pattern is', () => {
-    const order = (['joined', 'family', 'weak', 'symptom', 'phrase', 'capture', 'code'] as const).map((ground) =>
-      chance('oom', ground, shared(0.25, 0.25)),
+    const order = (['joined', 'family', 'weak', 'symptom', 'phrase', 'capture', 'code', 'named'] as const).map(
+      (ground) => chance('oom', ground, shared(0.25, 0.25)),
     );
     expect(order).toEqual([...order].sort((a, b) => a - b));
     expect(order[0]!).toBeLessThan(order.at(-1)!);

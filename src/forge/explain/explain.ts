@@ -187,13 +187,18 @@ function ranked(found: readonly Found[]): readonly Found[] {
 /** Scores that lie no farther apart say about as much: the words around decide between their classes. */
 const CLOSE = 0.13;
 
+/** A text of more lines is a log. */
+const LOG_LINES = 40;
+
 /** Of the classes with words of their own that tell as much as the first, the one that the words around bear out most comes first. */
 function borneOut(rows: readonly Found[], text: string): readonly Found[] {
   const [first] = rows;
   const alike = rows.filter((row) => own(row) && row.score >= first!.score - CLOSE);
   if (!first || !own(first) || alike.length < 2) return rows;
-  const [words] = wordsAround(text, first.offset, first.ground);
-  const share = ({ entry }: Found): number => words!.get(entry.code) ?? 0;
+  // In a log the neighbours of a line are strangers: there its own words decide.
+  const around = wordsAround(text, first.offset, first.ground);
+  const words = text.split('\n').length > LOG_LINES ? around.at(-1)! : around[0]!;
+  const share = ({ entry }: Found): number => words.get(entry.code) ?? 0;
   const best = alike.reduce((most, row) => (share(row) > share(most) ? row : most), first);
   return [best, ...rows.filter((row) => row !== best)];
 }
@@ -243,7 +248,7 @@ function match(
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     const base = BASE[kind] - rank * RANK;
-    const ground = family ? 'family' : named ? 'code' : kind;
+    const ground = family ? 'family' : named ? 'named' : kind;
     if (!best || base > best.score) best = { score: base, offset, groups, family: family === true, ground };
     else if (named && base === best.score) best = { ...best, ground };
     return true;

@@ -38,6 +38,7 @@ export const RECORD = anyOf(
   // What went well, what was changed, and a plan that another one takes the place of.
   /^\s*(?:PASSED|ok \d+)\b|\b[Tt]est passed\b|\bPASSED +\[ *\d+%\]/,
   /^\s*[-*•] (?:\[\w+\] ?)?(?:[\w/.() -]{1,30}: )?(?:[Ff]ix(?:e[sd])?|[Aa]dd(?:s|ed)?|[Rr]emoved?|[Uu]pdated?|[Ii]mproved?|[Ss]upport|[Rr]esolved?|[Aa]void(?:s|ed)?|[Pp]revent(?:s|ed)?|[Hh]andled?|[Bb]ump(?:s|ed)?|[Ee]nsured?)\b(?!.*:$)/,
+  /^\s*(?:Fixe[sd]|Added|Adds|Improve[sd]?|Bump(?:s|ed)) [\w`"'-]+ (?!.*:$)/,
   /^\s*[-*•] \[(?:[Bb]ug[Ff]ix|[Ff]eature|[Cc]hore|[Dd]oc|[Cc][Ii])\]/,
   /\bPlan failed with an? \w+Exception/,
   /^(?:ii|un|rc|iU) {2,}\S/,
@@ -54,6 +55,8 @@ export const NOTICE = anyOf(
   /\b[Pp]erformance (?:might|may|will) be\b/,
   /\bOSError: \[Errno 2\] No such file or directory: '[^'\n]*\.whl'/,
   /\b[Ff]alling back to\b/,
+  // Advice, not a report.
+  /^(?:When|Whenever) [a-zA-Z]/,
   // A command that did not run: the packages in it are its arguments.
   /\b(?:running|command)\b[^\n]{0,30}\b(?:pip3?|conda|uv)\b[^\n]{0,12}\binstall\b/i,
   /\b[Uu]nused (?:kwargs|arguments?|parameters?)\b/,

@@ -232,7 +232,7 @@ describe('the failures of our own verify.py', () => {
     ['FAIL  torch sees no GPU: torch.cuda.is_available() is False', 'torch-no-gpu'],
     ['FAIL  torch sees no Intel GPU: torch.xpu.is_available() is False', 'xpu-none'],
     ['FAIL  torch sees no Apple GPU: torch.backends.mps.is_available() is False', 'mps-unavailable'],
-    ['FAIL  tensorflow sees no GPU', 'torch-no-gpu'],
+    ['FAIL  tensorflow sees no GPU', 'tf-no-gpu'],
     ['FAIL  jax sees no GPU: it fell back to the CPU', 'jax-no-gpu'],
     ['FAIL  no device is visible', 'torch-no-gpu'],
     [

@@ -29,7 +29,7 @@ export function softwareIn(text: string): Software | undefined {
 const systems: readonly (readonly [Platform, RegExp])[] = [
   [
     'windows',
-    /\bWinError\b|(?:^|[\s"'(=]|\\\\\?\\)[A-Za-z]:\\\w|\b\w+\.dll\b|\bexit status 0xc0|PowerShell|\bwin_amd64\b|\bcl\.exe\b/i,
+    /\bWinError\b|(?:^|[\s"'(=]|\\\\\?\\)[A-Za-z]:\\\w|\b\w+\.dll\b|\bexit status 0xc0|PowerShell|\bwin_amd64\b|\bcl\.exe\b|\b(?:nvlddmkm|amdkmdag|amdwddmg|atikmdag|igdkmd\w*|dxgkrnl)\b|\bD3D1[12]\b|\bDXGI\b|\b[Dd]evice [Mm]anager\b|\bWindows (?:10|11|Server)\b/i,
   ],
   [
     'macos',

@@ -75,6 +75,7 @@ const CUDA_NUMBERS: readonly RegExp[] = [
   /\b(?:return value|returned|error(?: code)?|status) (\d{1,3}) from '?(?:cuda|cu)[A-Z]\w+/gi,
   /(?<![/\\\w])CUDA (?:module|context|stream|event|memory|kernel)[^\n]{0,30}, returned (\d{1,3})\b/g,
   /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
+  /\bCUDA capable devices\b[^\n]{0,20}\b[Rr]eturn status: (\d{1,3})\b/g,
   /\bCUDA_ERROR_\w+,? \(?(?:error )?(?:code|number)[ :=]{0,2}(\d{1,3})\b/g,
 ];
 
@@ -103,6 +104,11 @@ const RENUMBERED: Readonly<Record<number, number>> = {
   77: 700,
 };
 
+/** Numbers of before CUDA 10.1 that mean nothing today: whoever prints one is as old. */
+const OLD_ONLY: ReadonlySet<number> = new Set([30, 38, 39, 48, 59, 73, 74, 77]);
+
+const ofToday = (number: number): number => (OLD_ONLY.has(number) ? RENUMBERED[number]! : number);
+
 /** CUDA errors that the text clearly gives as such, by number or by name, with their place. */
 export function cudaNumbers(text: string): readonly { readonly number: number; readonly offset: number }[] {
   const found = (patterns: readonly RegExp[], read: (number: number) => number) =>
@@ -110,7 +116,7 @@ export function cudaNumbers(text: string): readonly { readonly number: number; r
       [...text.matchAll(re)].slice(0, 50).map((match) => ({ number: read(Number(match[1])), offset: match.index })),
     );
   return [
-    ...found(CUDA_NUMBERS, (number) => number),
+    ...found(CUDA_NUMBERS, ofToday),
     ...found(OLD_NUMBERS, (number) => RENUMBERED[number] ?? number),
     ...cudaNames(text),
   ];

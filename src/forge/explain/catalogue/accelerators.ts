@@ -25,6 +25,11 @@ export const acceleratorClasses: readonly ErrorClass[] = [
         /(?:PyTorch|torch) (?:was |is )?(?:not (?:compiled|built) with|(?:compiled|built) without) XPU|Intel GPU driver is not (?:properly )?installed/i,
       ),
       phrase(/Module (?:i915|xe) not found|could not insert '(?:i915|xe)'/i),
+      phrase(/No device filter specified and no discrete\/integrated (?:i915|xe) devices found/i),
+      phrase(
+        /\[opencl:cpu[:\]][^\n]*(?:\n(?!.*(?:level_zero|:gpu[:\]]))[^\n]*){0,6}$(?![\s\S])/i,
+        /\bsycl-ls\b(?![\s\S]*(?:level_zero|:gpu[:\]]))/i,
+      ),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,
@@ -55,6 +60,12 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     patterns: [
       code(/(?:UR_RESULT|PI|ZE_RESULT)_ERROR_DEVICE_LOST/),
       phrase(/i915[^\n]*GPU HANG|xe [^\n]*(?:Engine reset|GPU reset|timedout job)/i),
+      {
+        ...code(
+          /\bGPU HANG: ecode [\da-f]+:|\bFence expiration time out i915-|\b(?:i915|xe) [\da-f:.]+: \[drm\][^\n]*\b(?:context reset due to GPU hang|Resetting (?:chip|\w+) for|GT\d: (?:reset (?:queued|started|failed)|GuC (?:engine )?reset))/i,
+        ),
+        named: true,
+      },
     ],
     explains: ['xpu-failed'],
     cause: () => 'A kernel ran too long or memory ran out, and the driver reset the GPU. The process cannot go on.',
@@ -112,6 +123,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
         /^(?:[^\n]{0,60} )?\[ ?(?<device>GPU|NPU|CLDNN ERROR) ?\][^\n]*(?:error|fail\w*|exceed\w*|not (?:supported|found)|exception|unsupported|invalid)/im,
       ),
       phrase(/\[GPU\] Context was not initialized/),
+      phrase(/\[GPU\] out of GPU resources|No GPU device found in OpenVINO/i),
       symptom(
         /Exception from src[\\/](?:inference|plugins[\\/]intel_(?:gpu|npu)|core)[^\n]*|\bov::\w*Exception\b|\bProgramBuilder build failed|\bINFERENCE_ENGINE\b[^\n]*error/i,
       ),

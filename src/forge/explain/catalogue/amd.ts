@@ -1,6 +1,6 @@
 // Faults of AMD GPUs: ROCm, HIP and the amdgpu driver.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { asRoot, here, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { ROCM, ROCM_MATRIX } from './links.ts';
@@ -90,6 +90,7 @@ export const amdClasses: readonly ErrorClass[] = [
       phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
       phrase(ATOMICS),
       phrase(/\bTensile host: No devices found/i),
+      phrase(/\bhipInit: (?:Invalid device|no ROCm-capable)/i),
       phrase(/ROCm: no agent|no (?:ROCm|HIP|AMD) (?:agents?|devices?|GPUs?) (?:was |were )?(?:found|detected)/i),
     ],
     cause: (context) =>
@@ -159,16 +160,20 @@ export const amdClasses: readonly ErrorClass[] = [
       phrase(/HIP error: (?:an illegal memory access was encountered|unspecified launch failure)/i),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
       phrase(
-        /HW Exception by GPU node|(?<!i915[^\n]*)GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i,
+        /HW Exception by GPU node|(?<!i915[^\n]*)GPU Hang\b(?!: ecode)|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i,
       ),
       capture(
         /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
       ),
+      phrase(/\[(?:gfxhub|mmhub|vmc)\d*\][^\n]*page fault|\bVM_L2_PROTECTION_FAULT_STATUS\b/),
       // What the part of the kernel driver for computing (KFD) says of queues that hang.
       phrase(
         /\bqcm fence wait loop timeout|unrecoverable state due to an unsuccessful queues? preemption|\bResetting wave ?fronts\b|\bcp queue preemption time ?out|\bMES (?:failed to respond|might be in unrecoverable)|\bFailed to evict (?:queue|process queues)/i,
       ),
       phrase(/\bRIP: \S+\+0x[\da-f]+\/0x[\da-f]+ \[amdgpu\]/i),
+      named(
+        /\b(?:segfault\w*|segmentation fault|crash\w*)\b[^\n]{0,20}\b(?:in|on|at|during|inside) (?:libamdhip64\S*|hip[A-Z]\w+)/i,
+      ),
       phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
     ],
     cause: ({ got }) =>

@@ -27,6 +27,9 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
       capture(/unsupported CUDA gpu architecture: (?<sm>sm_\w+)/i),
       phrase(
+        /\b(?:compiler|nvcc|ptxas|toolkit)\b[^\n]{0,30}\b(?:does(?:n['’]t| not)|can(?:not|['’]t)) recogni[sz]e[^\n]{0,30}\b(?:sm|compute)_\d+/i,
+      ),
+      phrase(
         /SM version specified by \.target is higher than default|ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i,
       ),
     ],
@@ -142,7 +145,10 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A source build needs the CUDA toolkit',
     patterns: [
-      code(/C(?:ould NOT|ould not) find CUDA(?:Toolkit\b|\b(?! [a-z]))/),
+      code(/C(?:ould NOT|ould not) find CUDA(?:Toolkit\b|\b(?! [a-z]| Debugger))/),
+      phrase(
+        /Could not find CUDA in standard locations|\bbindgen_cuda\b[^\n]*Could not find|`?nvcc(?: --version)?`? failed to execute|Failed to execute `?nvcc`?/i,
+      ),
       phrase(/CMake (?:does not|cannot|could not) find (?:the )?CUDA (?:SDK|toolkit|compiler)/i),
       phrase(
         /CUDA_HOME (?:environment variable is not set|does not exist)|CUDA_HOME does not exist, unable to compile/i,
@@ -184,6 +190,10 @@ export const buildClasses: readonly ErrorClass[] = [
       capture(
         /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
         /nvcc|\.cuh?\b|cuda/i,
+      ),
+      // What nvcc says of headers that are newer than itself: glibc's, gcc's and those of Visual Studio.
+      phrase(
+        /attribute "__malloc__" does not take arguments|exception specification is incompatible with that of previous function "\w+pi[fl]?"|identifier "(?:__builtin_ia32_\w+|__builtin_amdgcn_\w+|_Float(?:16|32|64|128)x?|__bf16)" is undefined|STL1002: Unexpected compiler version/i,
       ),
       phrase(/unsupported (?:Microsoft Visual Studio|clang) version!/i),
       capture(/The current installed version of g\+\+ \((?<have>[\d.]+)\) is (?:greater|less) than/i),
@@ -355,7 +365,12 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(
         /CMake Error(?: at [^\n]*| in [^\n]*)?:?[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:\b|_)(?:CUDA|cuDNN|HIP|ROCm|SYCL|Vulkan|OpenCL|CUDEV|OptiX|TensorRT|NCCL)\w*\b[^\n]*/,
       ),
+      symptom(/\bstatic assertion failed[^\n]*\b__CUDA_ARCH__|#error[^\n]*\b(?:__CUDA_ARCH__|compute capability)\b/),
       symptom(/\bError when running CMake\b/),
+      symptom(
+        /(?:could not compile|failed to run custom build command for) `(?<package>cudarc|candle[\w-]*|cust\w*|cuda[\w-]*|torch-sys|tch|ort(?:-sys)?|llama[\w-]*sys[\w-]*|whisper-rs[\w-]*|mistralrs[\w-]*|ggml[\w-]*|nvml[\w-]*|vulkano[\w-]*|wgpu[\w-]*|opencl[\w-]*)\b/,
+      ),
+      symptom(/\bbindgen_cuda\b[\s\S]{0,200}?nvcc error while executing/),
       symptom(/\/bin\/sh: (?:\d+: )?\S+: (?:command )?not found/, /\[ *\d+%\]|\bcmake\b|\bmake\[/),
       symptom(
         /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,

@@ -49,7 +49,9 @@ export const containerClasses: readonly ErrorClass[] = [
         /could not select device driver|failed to (?:generate|create) (?:device )?CDI spec|failed to locate nvidia-smi/i,
       ),
       capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
-      phrase(/(?:unknown or invalid runtime name|Unknown runtime specified):? nvidia/i),
+      phrase(
+        /(?:unknown or invalid runtime name|(?:Unknown|invalid|unsupported) runtime(?: (?:type|name|specified))?):? [\\"']*nvidia/i,
+      ),
       phrase(
         /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: [^\n]{0,60}(?:no such file|not found)/i,
       ),
@@ -63,12 +65,20 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
       phrase(/adding custom device "\/dev\/nvidia/i),
       phrase(
+        /\/dev\/nvidia\S* [^\n]{0,20}\b(?:missing|not (?:present|there|found|exist\w*|mounted))\b/i,
+        /container|docker|podman|singularity|apptainer|lxc|--nv\b/i,
+      ),
+      // A Jetson's container without the runtime has none of its device files.
+      phrase(/\bNvRmMem\w*\b[^\n]*(?:No such file|Memory Manager Not supported)|\d+: Memory Manager Not supported/i),
+      phrase(
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
       phrase(
-        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
+        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*\b(?:devices|gpus)\b|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
       ),
     ],
+    // The program that was to run in the container is not there: no matter of the GPU.
+    unless: /\bexec: \\*"(?![^"\n]*nvidia)[^\n]*(?:executable file not found|no such file)/i,
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
     fix: (context) =>
       context.os === 'windows' || context.facts?.wsl
@@ -207,7 +217,12 @@ export const containerClasses: readonly ErrorClass[] = [
         /\bgpu_plugin\.go:\d+\] (?:failed|Not compatible|error|No )[^\n]*|\/var\/lib\/kubelet\/device-plugins\/[^\n]*(?:denied|refused|fail\w*)/i,
       ),
       phrase(/More than one MIG device type present on node|^No devices found\. Waiting indefinitely/im),
-      capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)\.(?:com|ai)\/\w+)/i),
+      phrase(/\bWaiting for GPU driver libraries to be available|GPU driver auto installation is disabled/i),
+      phrase(
+        /\bno (?<resource>(?:nvidia|amd)\.com\/gpu)\b|(?<other>(?:nvidia|amd)\.com\/gpu)\b[^\n]{0,40}\b(?:is |are )?(?:missing|not (?:listed|shown|showing|visible|available|allocatable|present|there))/i,
+      ),
+      phrase(/\bNAME\s+(?:NVIDIA-)?GPUs?\S*[^\n]*\n(?:[^\n]*\n)*?\S+\s+<none>\s*$/m),
+      capture(/Insufficient (?<resource>(?:nvidia|amd|intel|habana|gpu\.intel)(?:\.(?:com|ai)\/\w+|\s*$))/im),
       capture(
         /(?<resource>(?:(?:nvidia|amd|intel)\.com\/gpu|gpu\.intel\.com\/\w+|nvidia\.com\/mig-\S+))[^\n]*(?:not found|unknown resource|is not supported|Unsupported value|Invalid value|must be specified|must be an integer|marked unhealthy|rpc error|fail\w*)/i,
       ),

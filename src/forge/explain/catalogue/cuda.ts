@@ -65,7 +65,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /No (?:compatible |usable |supported )?CUDA devices? (?:were |was |is |are )?(?:found|detected|available)|\bno GPU devices? (?:were |was )?detected\b/i,
       ),
       phrase(
-        /no supported devices found for platform CUDA|GPU number on your machine is 0\b|number of available GPUs 0\b/i,
+        /no supported devices found for platform CUDA|GPU number on your machine is 0\b|number of available GPUs 0\b|has kind KIND_GPU but (?:no GPUs are available|\w+)/i,
       ),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
@@ -123,7 +123,9 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'The NVSwitch fabric is not up',
     patterns: [
       phrase(/system not yet initialized/i),
-      phrase(/fabric[ -]?manager[^\n]{0,60}(?:not running|version mismatch|failed to start|not been initialized)/i),
+      phrase(
+        /fabric[ -]?manager[^\n]{0,60}(?:not (?:running|active|started)|inactive|version mismatch|failed to start|not been initialized)|\berror in the Fabric Manager\b/i,
+      ),
       symptom(
         /\b(?:fabric ?manager|nv-?fabric-?manager|nvidia-fabricmanager|nvidia-imex|NVLSM|nvswitch)\b[^\n]*(?:error|fail\w*|fatal|don't match|not (?:match|compatible|supported|loaded)|mismatch|abort\w*|exited|timed out)/i,
       ),
@@ -131,11 +133,11 @@ export const cudaClasses: readonly ErrorClass[] = [
         /(?:no|any) NVIDIA NVSwitch(?:es)?[^\n]*(?:found|detected|devices)|NV_WARN_NOTHING_TO_DO|failed to initialize[^\n]*NVSwitch/i,
       ),
       capture(
-        /\bFabric\b[\s\S]{0,80}\bState\s*: *(?<state>In Progress|Not Started)|fabric (?:state|status)[^\n]*(?:incomplete|failure)/i,
+        /\bFabric\b[\s\S]{0,80}\bState\s*: *(?<state>In Progress|Not Started)|\bFabric\b[\s\S]{0,140}\bStatus\s*: *(?<status>(?!Success|N\/A|\[)[A-Z][\w ]+)|fabric (?:state|status)[^\n]*(?:incomplete|failure)/i,
       ),
     ],
     cuda: [802],
-    explains: ['no-devices'],
+    explains: ['no-devices', 'cuda-failed'],
     cause: () => 'Fabric Manager (or IMEX) is not running, so the GPUs of an NVSwitch system cannot start.',
     fix: (context) => [
       asRoot(

@@ -25,10 +25,55 @@ const build = ({ vendor }: Context): readonly RepairStep[] => [
 ];
 
 /** Packages that hold a driver or the vendor's libraries, as distributions call them. */
-const PACKAGE = String.raw`(?:lib|kmod-|akmod-|xorg-x11-drv-|dkms-|primus-)?(?:nvidia|cuda|amdgpu|rocm|rock-dkms|roc(?:blas|r|minfo|tracer)|hsa-|hsakmt|hip(?:-(?:runtime|dev|base|samples|rocclr)|blas|fft|rand|solver|sparse)|miopen-|rccl|intel-(?:opencl|level-zero|igc|gpu|i915|compute)|ze-intel|ze1)[\w.:-]*`;
+const PACKAGE = String.raw`(?:lib(?:32-|64)?|kmod-|akmod-|xorg-x11-drv-|dkms-|primus-)?(?:nvidia|cuda|amdgpu|rocm|rock-dkms|roc(?:blas|r|minfo|tracer)|hsa-|hsakmt|hip(?:-(?:runtime|dev|base|samples|rocclr)|blas|fft|rand|solver|sparse)|miopen-|rccl|intel-(?:opencl|level-zero|igc|gpu|i915|compute)|ze-intel|ze1)[\w.:-]*`;
 
 /** A sentence about such a package. */
 const ofPackage = (sentence: RegExp): RegExp => new RegExp(sentence.source.replaceAll('PACKAGE', PACKAGE), 'i');
+
+/** How to take the driver's packages away and install them anew, by the package manager that a line shows. */
+const MANAGERS: readonly (readonly [shown: RegExp, steps: readonly RepairStep[]])[] = [
+  [
+    /\bpacman\b|\bare in conflict\b|\btarget not found\b|\bbreaks dependency\b|\bexists in filesystem\b|\bfailed to prepare transaction\b/i,
+    [
+      asRoot('Bring the whole system to one state: a partial upgrade mixes versions.', 'pacman', '-Syu'),
+      asRoot(
+        'Of two branches of the driver (nvidia-utils, nvidia-470xx-utils) remove one before the other is installed.',
+      ),
+    ],
+  ],
+  [
+    /\b(?:dnf5?|yum|rpm)\b|\.(?:fc|el)\d+\b|\bno match for argument\b|\bunable to find a match\b|\bconflicting requests\b/i,
+    [
+      run(
+        'See which sources there are: RPM Fusion and the repository of NVIDIA exclude each other.',
+        'dnf',
+        'repolist',
+      ),
+      asRoot('Remove the packages of the driver.', 'dnf', 'remove', '*nvidia*'),
+      asRoot('Then install one branch from one source.'),
+    ],
+  ],
+  [
+    /\bzypper\b|\bto be installed \S+ requires\b|\bneeded by the to be installed\b|\bNo provider of\b|\bnot found in package names\b/i,
+    [
+      asRoot('Read the lists anew.', 'zypper', 'refresh'),
+      asRoot('Let it choose the versions that belong together.', 'zypper', 'dup', '--allow-vendor-change'),
+    ],
+  ],
+];
+
+const APT: readonly RepairStep[] = [
+  asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
+  asRoot('Read the lists anew; a key error asks for the package cuda-keyring of NVIDIA.', 'apt-get', 'update'),
+  asRoot('Then install one branch from one source.'),
+];
+
+const anew = ({ vendor, line }: Context): readonly RepairStep[] => {
+  const steps = MANAGERS.find(([shown]) => shown.test(line))?.[1] ?? APT;
+  return vendor === 'amd' && steps === APT
+    ? [asRoot('Remove all of them.', 'amdgpu-install', '--uninstall', '--rocmrelease=all'), ...APT.slice(1)]
+    : steps;
+};
 
 export const driverInstallClasses: readonly ErrorClass[] = [
   {
@@ -78,6 +123,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
       capture(/\bnvidia\S*: version magic '(?<built>\S+)[^'\n]*' should be '(?<kernel>[\w.+-]+)/i),
+      phrase(/\(bad exit status: [1-9]\d*\)/i, /\bNV_VERBOSE=|\b(?:nvidia|amdgpu)\b/i),
       phrase(/Module\.symvers file is missing|NVIDIA\s+kernel modules to be built against a configuration/i),
       phrase(
         /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,
@@ -133,22 +179,38 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         ),
       ),
       code(ofPackage(/needed by the to be installed (?<other>PACKAGE)/)),
-      capture(ofPackage(/(?<package>PACKAGE) :? ?Depends:/)),
+      capture(ofPackage(/(?<package>PACKAGE) :? ?(?:(?:Pre-)?Depends|Conflicts|Breaks):/)),
       capture(ofPackage(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>PACKAGE)/)),
       capture(
-        ofPackage(/(?:Unable to locate package|No package matching '?|Unable to find a match: ?) ?(?<package>PACKAGE)/),
+        ofPackage(
+          /(?:Unable to locate package|No package(?: matching)? '?|No match for argument: ?|Unable to find a match: ?) ?(?<package>PACKAGE)/,
+        ),
       ),
       capture(ofPackage(/held broken packages[^\n]*(?<package>PACKAGE)/)),
       capture(ofPackage(/encountered while processing:\s*\n(?:[^\n]*\n){0,6}?[^\n]*?\b(?<package>(?:lib)?PACKAGE)/)),
       capture(ofPackage(/dpkg: error processing (?:package|archive) \S*?(?<package>PACKAGE)/)),
       capture(ofPackage(/(?:trying to overwrite|conflicts with)[^\n]*\b(?<package>PACKAGE)/)),
-      code(
-        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*\n?[^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
-      ),
+      {
+        ...code(
+          /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com|repositories\.intel\.com)[^\n]*(?:not signed|NO_PUBKEY|EXPKEYSIG|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*\n?[^\n]*nvidia|Conflicting values set for option Signed-By[^\n]*(?:nvidia|radeon|intel)\./,
+        ),
+        named: true,
+      },
       capture(ofPackage(/(?<package>PACKAGE) (?:depends on|conflicts with|breaks|requires|but it is not)/)),
       capture(
         ofPackage(
           /conflicts between attempted installs of \S*?(?<package>PACKAGE)|breaks dependency '(?<other>PACKAGE)/,
+        ),
+      ),
+      // The same in other languages, and as zypper, pacman, emerge and nix put it.
+      capture(
+        ofPackage(
+          /(?<package>PACKAGE) ?: ?(?:Hängt ab von|Dépend|Depende(?: de)?|Dipende|Zależy|Зависит|依赖|依存) ?[:：]|(?<other>PACKAGE)\b[^\n]{0,80}(?:entre en conflit avec|steht in Konflikt|kollidiert mit|en conflicto con|in conflitto con|冲突|конфликт)/,
+        ),
+      ),
+      capture(
+        ofPackage(
+          /No provider of '(?<package>PACKAGE)|'(?<other>PACKAGE)' not found in package names|target not found: (?<third>PACKAGE)|unable to satisfy dependency '[^'\n]*' required by (?<fourth>PACKAGE)|(?:removing|installing) (?<fifth>PACKAGE) [^\n]*breaks dependency|there are no ebuilds to satisfy[^\n]*(?<sixth>PACKAGE)|(?<eighth>PACKAGE) and \S+ are in conflict|\S+ and (?<ninth>PACKAGE) are in conflict|(?<seventh>PACKAGE)[^\n]*\b(?:is filtered out by|exists in filesystem|is masked by|is marked as broken|has an unfree license)/,
         ),
       ),
       capture(ofPackage(/dependency problems[^\n]*\b(?<package>PACKAGE)/)),
@@ -160,13 +222,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     ],
     cause: ({ got }) =>
       `${got.package ?? 'A driver package'} asks for others that are not there: packages of two sources or of two driver branches are mixed, or the repository's key is out of date.`,
-    fix: ({ vendor }) => [
-      vendor === 'amd'
-        ? asRoot('Remove all of them.', 'amdgpu-install', '--uninstall', '--rocmrelease=all')
-        : asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
-      asRoot('Read the lists anew; a key error asks for the package cuda-keyring of NVIDIA.', 'apt-get', 'update'),
-      asRoot('Then install one branch from one source.'),
-    ],
+    fix: anew,
     links: [DRIVER],
   },
   {
@@ -225,7 +281,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /requires use of the NVIDIA open kernel modules|Open nvidia\.ko is only ready for use|OpenRmEnableUnsupportedGpus/i,
       ),
       phrase(
-        /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
+        /not supported by open (?:nvidia\.ko|kernel module)|does not include the required GPU|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),
     ],
     explains: ['smi-no-comm', 'no-devices', 'gpu-lost'],
@@ -248,7 +304,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU)s? (?:found|probed)/i),
       capture(/do not appear to have an NVIDIA GPU supported by the (?<driver>[\d.]+)/i),
       capture(/NVIDIA GPU[^\n]{0,100}not supported by the (?:NVIDIA )?(?<driver>\d{3}[\d.]*)[^\n]{0,20}driver/i),
-      phrase(/could not find compatible graphics hardware|no compatible (?:NVIDIA )?hardware (?:was )?found/i),
+      phrase(
+        /(?:could not|cannot|can't) find compatible graphics hardware|NVIDIA [Gg]raphics [Dd]river is not compatible with (?:your|this) (?:device|hardware|GPU)|no compatible (?:NVIDIA )?hardware (?:was )?found/i,
+      ),
     ],
     explains: ['smi-no-comm', 'no-devices', 'dkms-build'],
     cause: ({ got }) =>

@@ -1,6 +1,6 @@
 // Faults of the NVIDIA driver that is, or should be, there: missing, not loaded, of two versions, or lost on the way.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { asRoot, here, installDriver, reinstall, run, say, unset } from '../steps.ts';
 import type { ErrorClass, Facts } from '../types.ts';
 import { COMPAT, DRIVER, MINOR, RUNTIME, WSL } from './links.ts';
@@ -66,6 +66,9 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(/NVIDIA driver on your system is too old(?: \(found version (?<number>\d+)\))?/i),
       phrase(/CUDA driver version is insufficient for CUDA runtime version/i),
       capture(
+        /(?:built|made|compiled) for NVIDIA Driver Release (?<needs>[\d.]+) or later,? but\s+version (?<driver>[\d.]+) was detected/i,
+      ),
+      capture(
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
       ),
       phrase(
@@ -119,7 +122,7 @@ export const driverClasses: readonly ErrorClass[] = [
     title: 'The NVIDIA kernel module is not loaded',
     patterns: [
       phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?(?:missing|not found)/i),
-      phrase(/\bFATAL: Module nvidia\S* not found\b/i),
+      phrase(/\b(?:FATAL|ERROR): Module nvidia\S* not found\b/i),
       phrase(
         /modprobe: ERROR: could not find module by name '?nvidia|unable to (?:load|find) (?:the )?kernel module '?nvidia/i,
       ),
@@ -162,7 +165,11 @@ export const driverClasses: readonly ErrorClass[] = [
         /Windows has stopped this device because it has reported problems|\b(?:device|driver|graphics|display|GPU|adapter)\b[^\n]{0,80}\(Code (?:10|12|31|43)\)/i,
       ),
       phrase(/\bRIP: \S+\+0x[\da-f]+\/0x[\da-f]+ \[nvidia\w*\]/i),
+      code(/!!! Unknown header type 7f/),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
+      named(
+        /\bNVRM:? [^\n]*\b(?:_?kgsp\w+|RmInitAdapter|GSP|_issueRpc\w+|_threadNode\w+|osInit\w+)\b[^\n]*(?:fail|exceeded|reported an error|[Cc]annot|timed? ?out)/,
+      ),
       symptom(
         /\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)|wait on fence NVIDIA\S* timed out/i,
       ),
@@ -175,11 +182,24 @@ export const driverClasses: readonly ErrorClass[] = [
     explains: ['no-devices'],
     cause: () =>
       'The card does not answer the driver: power, temperature, a loose riser or slot, too little address space in the firmware, or firmware (GSP) that does not fit the driver.',
-    fix: () => [
-      asRoot('Restart the machine; cut its power if a restart is not enough.', 'reboot'),
-      asRoot('Read what the driver says.', 'dmesg', '--ctime'),
-      say('Check the power cables and the seat of the card; in the firmware turn on "Above 4G decoding".'),
-    ],
+    fix: ({ os }) =>
+      os === 'windows'
+        ? [
+            say(
+              'Shut the machine down and cut its power for a moment; in a laptop drain it with the power button held.',
+            ),
+            say(
+              'Remove the graphics driver wholly (Display Driver Uninstaller, in safe mode), then install the one of the maker of the GPU.',
+            ),
+            say(
+              'Code 10, 12 or 43 in the device manager: try another slot, cable and firmware; a card that fails there is broken.',
+            ),
+          ]
+        : [
+            asRoot('Restart the machine; cut its power if a restart is not enough.', 'reboot'),
+            asRoot('Read what the driver says.', 'dmesg', '--ctime'),
+            say('Check the power cables and the seat of the card; in the firmware turn on "Above 4G decoding".'),
+          ],
     links: [XID],
   },
   {
@@ -192,9 +212,10 @@ export const driverClasses: readonly ErrorClass[] = [
       if (got.sxid)
         return `SXid ${got.sxid} on ${got.device}: an event of an NVSwitch, most often a link or the fabric.`;
       const row = xidRow(Number(got.xid));
+      const place = got.device ? ` on ${got.device}` : '';
       return row
-        ? `Xid ${got.xid} on ${got.device}: ${row.meaning}.`
-        : `Xid ${got.xid} on ${got.device}; this number is in NVIDIA's list.`;
+        ? `Xid ${got.xid}${place}: ${row.meaning}.`
+        : `Xid ${got.xid}${place}; this number is in NVIDIA's list.`;
     },
     fix: ({ got }) => {
       const row = xidRow(Number(got.xid));

@@ -155,6 +155,7 @@ export const failureClasses: readonly ErrorClass[] = [
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main|srv +load_model|load_model): (?:error: )?(?:error loading model|(?:failed|unable) to load model)/i,
       ),
       symptom(/\b[Ee]rror: unable to load model: \S+/),
+      named(/\bundefined symbol: (?:ggml|gguf|llama|mtmd)_\w+/),
       symptom(/^Error OP [A-Z_]{3,}\b/m),
       symptom(
         /failed to initialize (?:whisper|clip|llava|sd)\w* ?context|\bnew_sd_ctx\w* failed|get sd version from file failed[^\n]*|\b(?:whisper|clip|sd)_(?:init|model|load|ctx)\w*: (?!.*metal)[^\n]*\bfailed\b[^\n]*/i,
@@ -177,6 +178,7 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ONNX Runtime could not load or run the model',
     patterns: [
+      symptom(/\bonnx ?runtime error \d+: (?<why>[^\n]{0,160})/i),
       symptom(/\[ONNXRuntimeError\] : \d+ : (?<kind>\w+)(?: : (?<why>[^\n]{0,160}))?/),
       symptom(/\[E:onnxruntime:[^\]]*\] (?<why>[^\n]+)|Non-zero status code returned while running (?<node>\w+) node/),
     ],
@@ -200,7 +202,7 @@ export const failureClasses: readonly ErrorClass[] = [
         /\bAMD (?:Software )?Installer\b|\bAdrenalin\b[^\n]{0,40}\b(?:install\w*|fail\w*)|Intel Graphics Installer|driver being installed is not validated for this computer/i,
       ),
       phrase(
-        /NVIDIA Installer (?:cannot continue|failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
+        /NVIDIA (?:Installer|(?:software )?installation program|Graphics Driver installer) (?:cannot continue|can't continue|(?:has )?failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
       ),
       symptom(/Installation has failed\. +Please see the file|\[NVI2\.\w+\][^\n]*(?:failed|blocked install)/i),
       symptom(

@@ -4,8 +4,13 @@ import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { JAX, TENSORFLOW, UV } from './links.ts';
+import { COMPLAINT } from './told.ts';
 
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
+
+/** Lines without a GPU that belong to another class. */
+const OTHERS =
+  /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+|^\W*(?:If|When|Whether) (?:the|your|you|no|a|there|GPU)\b/;
 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
 const GPU_PROGRAM =
@@ -83,6 +88,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU(?! pipeline)|(?<!arch[^\n]{0,20} or )\bGPU (?:support |devices? )?(?:is |was )?not (?:found|detected|enabled|supported|usable|accessible)|Neither CUDA nor MPS (?:is|are) available/i,
       ),
+      phrase(/Unsupported GPU Processing Mode|No compatible GPUs? (?:found|detected)[^\n]*(?:Resolve|Fusion)/i),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
       weak(/(?:could not|failed to|unable to) initiali[sz]e (?:the )?(?:py)?gpu\b/i),
       symptom(
@@ -98,7 +104,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         rank: 400,
       },
     ],
-    unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b|\bpanicked at\b|\.rs:\d+/i,
+    unless: new RegExp(`${OTHERS.source}|${COMPLAINT.source}`, 'im'),
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';
@@ -317,7 +323,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The processor does not know an instruction of the build',
     patterns: [
       phrase(
-        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|illegal hardware instruction|exited with signal SIGILL/i,
+        /Illegal instruction \(core dumped\)|exit(?:ed)?(?: with)?(?: status| code)?:? ?(?:0xc000001d|-?1073741795|3221225501|132)\b|signal: illegal instruction|\b(?:shutdown with|killed by|terminated (?:by|with)) signal 4\b|illegal hardware instruction|exited with signal SIGILL/i,
       ),
       code(/\b0x[cC]000001[dD]\b|\bSTATUS_ILLEGAL_INSTRUCTION\b/),
       capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
@@ -365,7 +371,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program crashed in compiled code',
     patterns: [
-      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code:? -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
+      symptom(
+        /(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code:?\s+-?\d+ \(0xC0000(?:005|409|374|0FD)\b)/i,
+      ),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
       symptom(
         /(?:Faulting|Error|Fault) module (?:name|path): ?[^\n]*?(?<status>\b(?:nv|amd|ati|ig[cdx]|intel\w*|opencl|vulkan|d3d|dxgi|torch|c10|cu(?:da|dnn|blas)|ggml|llama|onnxruntime|directml|tensorrt)\w*\.(?:dll|sys))/i,
@@ -384,7 +392,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /line \d+: +\d+ (?<status>Bus error|Segmentation fault|Illegal instruction|Aborted)[^\n]*(?:torch|accelerate|deepspeed|openmm|gmx|namd|lmp|cuda|gpu|train)/i,
       ),
-      near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|3221225477|3221226505|0xC0000005|-11|139)\b/),
+      near(/(?:exit ?code:?|\berror) ?(?<status>-?1073741819|-?1073740791|3221225477|3221226505|0xC0000005|-11|139)\b/),
       near(
         /(?:Segmentation fault|terminate called without an active exception|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|pointer being freed was not allocated|Aborted(?!\((?!core))) ?\(?(?:core dumped)?/,
       ),
@@ -399,6 +407,17 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
       ),
+      symptom(
+        /^[^\n]{0,60}(?<status>\b(?:libvulkan_\w+|radeonsi_dri|\w+_dri|libnvidia-\w+|libcuda|libGLX_nvidia|libnvcuvid|libamd\w+|amdvlk\w*|nvoglv64|nvcuda64|nvwgf2umx|atio6axx|atidxx64|ig\w+icd64)\b)\S*(?:\+0x|\(|!)[^\n]*|\bvk_optimusGetInstanceProcAddr\b/m,
+        /crash|SIGSEGV|signal \d+|backtrace|segmentation fault|access violation/i,
+      ),
+      symptom(
+        /access violation in (?<status>(?:OpenCL|nv\w+|amd\w+|atio\w+|ig\w+|vulkan\S*|d3d\w+|dxgi|torch\w*|c10\w*|cud\w+|ggml\w*|onnxruntime\w*)\.dll)/i,
+      ),
+      symptom(
+        /(?:\btraps: [^\n]*|\bsegfault at \w+ [^\n]*|general protection fault )\bin (?<status>lib(?:cuda|nv\w+|amd\w+|hsa\w*|rocblas|torch\w*|c10\w*|ggml\w*|llama|vulkan\w*|onnxruntime\w*|tensorrt\w*|cudnn\w*|cublas\w*)\b[\w.-]*)/i,
+      ),
+      symptom(/Worker \(pid:\d+\) was sent (?:code )?(?<status>13[49]|SIGSEGV|SIGABRT|SIGBUS)\b/),
       symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
       symptom(/!{3,} Segfault encountered !{3,}|Unhandled exception caught in c10\/util\/AbortHandler\.h/),
       symptom(/-?107374(?:1819|0791|0940) ?\(0x[cC]0000(?:005|409|374)\)/),

@@ -1,6 +1,6 @@
 // Graphics interfaces used for computing: Vulkan, WebGPU, DirectX.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
@@ -28,8 +28,14 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /(?:MESA(?!-LOADER)|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
       ),
+      {
+        ...phrase(
+          /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: an?)?(?: unexpected)?(?: error)?:? ?\(?-(?:3|6|7|8|9)\b|\bvulkan[^\n]*Assertion `\w*(?:gpu|device)_?count > 0/i,
+        ),
+        named: true,
+      },
       phrase(
-        /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: error)?:? ?\(?-(?:3|6|7|8|9)\b|\bvulkan[^\n]*Assertion `\w*(?:gpu|device)_?count > 0/i,
+        /No surface extension found, is a driver installed|drivers? (?:seems?|appears?) not to support the required Vulkan|(?:cannot|can't|could not) find a compatible Vulkan installable client driver|Unable to initialize (?:the )?Vulkan (?:video|display) driver|\bvulkan\b[^\n]{0,30}\bInitializationFailed/i,
       ),
       phrase(/Vulkan loader error|loader[^\n]{0,40}(?:ICD|libGLX_nvidia)[^\n]{0,40}fail/i),
       phrase(
@@ -55,6 +61,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /\bGLX?Bad\w+|(?:Could not|Cannot|Failed to|Unable to|couldn't) (?:initialize|create|find|get|open)[^\n]{0,20}\b(?:GLX|EGL|OpenGL|GL context|RGB GLX)\b|\begl: failed to create/i,
       ),
       phrase(
+        /\begl error:? 0x30[\da-f]{2}|\bEGL (?:is not or )?could not be initialized|\bCould not initialize any context\b/i,
+      ),
+      phrase(
         /qt\.qpa[^\n]*could not|no Qt platform plugin could be initialized|(?:cannot|can't|unable to|failed to) (?:open (?:a )?(?:X )?display|connect to the X server)/i,
         /\bE?GLX?\b|\bGLFW\b|XCB failed|OpenGL|GPU|vulkan|render/i,
       ),
@@ -64,6 +73,8 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /\bgl[A-Z]\w+ but it was not loaded|\b(?:failed|unable) to (?:load|initiali[sz]e) (?:OpenGL functions|GLAD|GLEW)\b|\bGLEW Error\b|\bOpenGL platform library has not been loaded|\bnot support the required OpenGL version/i,
       ),
+      phrase(/couldn't get an RGB,? double[- ]buffered visual/i),
+      symptom(/\bOpenGL renderer(?: string)?: +(?:llvmpipe|softpipe|swrast|GDI Generic)\b[^\n]*/i),
       phrase(
         /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
       ),
@@ -92,8 +103,14 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'The GPU was reset while it worked',
     patterns: [
       code(/\bDeviceLost\b|\bGetDeviceRemovedReason\b/),
+      {
+        ...phrase(
+          /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: an?)?(?: unexpected)?(?: error)?:? ?\(?-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
+        ),
+        named: true,
+      },
       phrase(
-        /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
+        /GPU (?:has )?crashed|GPU crash (?:is |was )?(?:detected|occurred|dump)|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b/i,
       ),
       code(
         /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_(?:DEVICE_(?:REMOVED|HUNG|RESET)|DRIVER_INTERNAL_ERROR)|\b(?:ERROR_)?DEVICE_LOST\b/,
@@ -102,11 +119,20 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
       ),
       phrase(/\b(?:lost|removed) (?:the )?(?:GPU |graphics |logical )?device\b/i, /\bGPU\b|vulkan|\bd3d\d|graphics/i),
-      phrase(/\bCONTEXT_LOST_WEBGL\b|webgl context (?:was )?lost/i),
+      phrase(/\bCONTEXT_LOST_WEBGL\b|\(regl\) context lost|webgl context (?:was )?lost/i),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b(?:0x)?887[aA]00(?:05|06|07|20)\b/),
       phrase(
         /nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)|\bVIDEO_TDR_\w+|TdrBugcheckOnTimeout|\b0x11[67]_\w*(?:nvlddmkm|amdkmdag|atikmpag|igdkmd)/i,
+      ),
+      {
+        ...code(
+          /\b(?:from|of) source "?(?:nvlddmkm|amdkmdag|amdwddmg|atikmdag|igfxn?\w*|igdkmd\w*)\b|\b(?:MODULE_NAME|IMAGE_NAME|FAILURE_BUCKET_ID|SYMBOL_NAME): +\S*?(?:nvlddmkm|amdkmdag|atikmdag|igdkmd\w*|dxgkrnl|dxgmms\d)|\bVIDEO_(?:TDR|SCHEDULER|DXGKRNL|ENGINE)_[A-Z_]+|\bLiveKernelEvent\b[^\n]*\n?[^\n]*\b(?:141|117|1a8|193)\b/i,
+        ),
+        named: true,
+      },
+      phrase(
+        /\b(?:nvlddmkm|amdkmdag|atikmdag|igfxn?\w*|igdkmd\w*|display driver|graphics driver)\b[^\n]{0,40}stopped responding/i,
       ),
       phrase(
         /kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/,
@@ -181,6 +207,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
       capture(
         /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|Cannot read property '(?:requestDevice|requestAdapter)' of|\b(?:adapter|gpu) is null\b|null is not an object \(evaluating '[^'\n]*request(?:Device|Adapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
       ),
+      named(/\benumerate_adapters: [A-Z]/),
       phrase(
         /Unable to (?:instantiate|create) a (?:GPU)?Device\b|RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i,
       ),
@@ -231,11 +258,12 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'WebGPU refused a call',
     patterns: [
+      named(/\bFailed to execute '\w+' on 'GPU[A-Z]\w+'/),
       symptom(
         /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|RenderPipeline|ShaderModule|CommandBuffer)[^\n]*/,
       ),
       symptom(
-        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter)\w* is not a function|Failed to parse (?:shader )?(?:SPIR-V|WGSL)|\bUnsupportedCapability\b|While (?:calling|validating) (?:\[?(?:Device|Queue|BindGroup)|(?:compute|vertex|fragment) (?:stage|state))/,
+        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter)\w* is not a function|Failed to parse (?:shader )?(?:SPIR-V|WGSL)|\bUnsupportedCapability\b|panicked at [^\n]*\b(?:naga|wgpu)\b[\w.-]*[\\/]|While (?:calling|validating) (?:\[?(?:Device|Queue|BindGroup)|(?:compute|vertex|fragment) (?:stage|state))/,
       ),
     ],
     cause: ({ got }) =>

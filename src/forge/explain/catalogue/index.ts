@@ -23,6 +23,7 @@ import { ncclClasses } from './nccl.ts';
 import { nodeClasses } from './node.ts';
 import { sentencesOf } from './sentences.ts';
 import { servingClasses } from './serving.ts';
+import { toldOf } from './told.ts';
 import { toolClasses } from './tools.ts';
 import { videoClasses } from './video.ts';
 import { virtualClasses } from './virtual.ts';
@@ -58,5 +59,10 @@ const rows: readonly ErrorClass[] = [
 
 export const catalogue: readonly ErrorClass[] = rows.map((row) => ({
   ...row,
-  patterns: [...row.patterns, ...(sentencesOf.get(row.code) ?? []), ...(familiesOf.get(row.code) ?? [])],
+  patterns: [
+    ...row.patterns,
+    ...(sentencesOf.get(row.code) ?? []),
+    ...(toldOf.get(row.code) ?? []),
+    ...(familiesOf.get(row.code) ?? []),
+  ],
 }));

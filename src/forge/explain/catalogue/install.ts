@@ -22,6 +22,9 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      phrase(
+        /\b(?:torch|CUDA)\b[^\n]{0,30}\bwheels?\b[^\n]{0,20}\b(?:not available|missing|unavailable)\b[^\n]{0,20}\bPython\b/i,
+      ),
       capture(
         /Because (?<package>[\w.-]+)\S* has no wheels with a matching (?<what>Python (?:version|implementation|ABI)|platform)/i,
       ),
@@ -211,6 +214,9 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'The download broke',
     patterns: [
       code(/\bReadTimeoutError\b|\bIncompleteRead\(|\bHashMismatch\b|\bProtocolError\b[^\n]*Connection broken/),
+      phrase(
+        /\bFailed to fetch \S*(?:nvidia|cuda|cudnn|\bcu\w+|rocm|amdgpu|intel)\S*[^\n]*(?:Hash Sum mismatch|Connection (?:failed|timed out)|Undetermined Error)/i,
+      ),
       phrase(/THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE/),
       phrase(/Failed to download distribution due to network timeout\. Try increasing UV_HTTP_TIMEOUT/i),
       phrase(
@@ -224,23 +230,29 @@ export const installClasses: readonly ErrorClass[] = [
       ),
     ],
     cause: () => 'The connection ended too early, or what came is not what was announced.',
-    fix: () => [
-      safe('Try again with more patience.', 'env', 'UV_HTTP_TIMEOUT=300', 'uv', 'sync'),
-      run(
-        'pip has an option for it.',
-        'python',
-        '-m',
-        'pip',
-        'install',
-        '--timeout',
-        '120',
-        '--retries',
-        '10',
-        '-r',
-        'requirements.txt',
-      ),
-      run('A mirror that is nearer.', 'gpuforge', 'config', 'set', 'mirrors.pypi', 'https://MIRROR/simple'),
-    ],
+    fix: ({ line }) =>
+      /\bFailed to fetch (?:file|https?):/.test(line)
+        ? [
+            asRoot('Throw away what came only in part.', 'apt-get', 'clean'),
+            asRoot('Read the lists anew, then install again.', 'apt-get', 'update'),
+          ]
+        : [
+            safe('Try again with more patience.', 'env', 'UV_HTTP_TIMEOUT=300', 'uv', 'sync'),
+            run(
+              'pip has an option for it.',
+              'python',
+              '-m',
+              'pip',
+              'install',
+              '--timeout',
+              '120',
+              '--retries',
+              '10',
+              '-r',
+              'requirements.txt',
+            ),
+            run('A mirror that is nearer.', 'gpuforge', 'config', 'set', 'mirrors.pypi', 'https://MIRROR/simple'),
+          ],
     links: ['https://docs.astral.sh/uv/reference/environment/'],
   },
   {

@@ -1,6 +1,6 @@
 // CUDA libraries that are missing, of another version, or that failed inside.
 
-import { capture, code, phrase, symptom } from '../patterns.ts';
+import { capture, code, named, phrase, symptom } from '../patterns.ts';
 import { install, reinstall, run, say, unset, watchMemory } from '../steps.ts';
 import type { ErrorClass, Software } from '../types.ts';
 import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
@@ -79,6 +79,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       code(/<unknown cudnn status: \d+>/),
       symptom(/cuDNN error:/i),
+      named(/\bCUDNN failure \d+\b/),
       phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:\w+ )*launch failure/i),
       phrase(
         /None of the algorithms provided by cuDNN|(?:did not|could not|unable to) find a (?:working|valid|suitable) (?:cudnn|convolution) \w+/i,
@@ -103,6 +104,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/),
       phrase(/failed to create cublas handle(?!:)|\bcublas: not initialized/i),
       phrase(/StreamExecutor without BLAS support/i),
+      phrase(/resource allocation failed[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\bcublas\w*/i),
     ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
     fix: (context) => [
@@ -164,6 +166,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       phrase(
         /No libcudart\.so found! Install CUDA or the cudatoolkit package|(?:could not|cannot|unable to|failed to) (?:find|locate|load) the CUDA libraries\b/i,
       ),
+      phrase(/Could not find CUDA Debugger back-end/i),
     ],
     unless:
       /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,
@@ -268,6 +271,13 @@ export const libraryClasses: readonly ErrorClass[] = [
         /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama|ncnn|triton|vulkan|opencl|turbomind|importing (?:\w+_(?:ext|C|kernels?|ops)|_C)\b/i,
       ),
       capture(/Could not locate (?<library>zlibwapi\.dll)/i),
+      // The loader's own status: a library or one of its functions is not there, is of another kind, or refuses to start.
+      {
+        ...code(
+          /\bexit(?:ed)?\b[^\n]{0,30}?\b(?:-?10737415(?:15|11)|3221225(?:781|785)|-?1073741701|3221225595|-?1073741502|3221225794|0xc0000(?:135|139|07b|142))\b/i,
+        ),
+        named: true,
+      },
       symptom(/\berror in LoadLibrary[AW]?\b/),
       symptom(/\[WinError 3\][^\n]*/, /add_dll_directory/),
       phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),
@@ -292,7 +302,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Unsupported (?:device|execution provider): "(?<provider>(?!webgpu)\w+)"\. Should be one of/i),
       capture(/Failed to create (?<provider>CUDA|Tensorrt|TensorRT|ROCM|DML)ExecutionProvider/i),
       capture(
-        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)\b/i,
+        /(?:LoadLibrary failed with error \d+|(?:Failed|Unable) to load(?: library)?|(?:Could not|Cannot) load|Error loading)[^\n]*onnxruntime_providers_(?<provider>\w+?)(?:\.\w+)?\b/i,
       ),
       capture(/argument --execution-providers?: invalid choice: '(?<provider>\w+)' \(choose from/),
       phrase(/This ORT build has \[[^\]\n]*\] enabled\b/),

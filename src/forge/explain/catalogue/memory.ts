@@ -25,6 +25,14 @@ const smaller: Readonly<Partial<Record<Software, readonly RepairStep[]>>> = {
   ],
 };
 
+/** Who draws has textures and a resolution in place of a batch. */
+const DRAWS = /\b\w*D3D\d*\w*|\bDXGI\b|\bRender ?Texture|\brendering resource\b|\bRIF_ERROR|\bCycles\b/i;
+
+const drawnSmaller: readonly RepairStep[] = [
+  say('Lower the resolution, the size of the textures and the quality of shadows; close other programs that draw.'),
+  say('A renderer can take tiles, or the CPU beside the GPU: both need less at a time.'),
+];
+
 export const memoryClasses: readonly ErrorClass[] = [
   {
     code: 'oom',
@@ -55,6 +63,13 @@ export const memoryClasses: readonly ErrorClass[] = [
       phrase(
         /Invalid buffer size: [\d.]+ [GM]i?B|Allocation is out of device memory on current platform|GPU out of memory|not enough (?:GPU|video|device|graphics) memory|insufficient (?:GPU|video|device) memory/i,
       ),
+      {
+        ...code(
+          /\b(?:0x)?8007000e\b/i,
+          /\b\w*(?:D3D|DXGI)\w*|\bRender ?Texture|\bCreate\w*(?:Texture|Resource|Buffer|Heap)\w*|\bDirectX\b/i,
+        ),
+        named: true,
+      },
       phrase(/Dst tensor is not initialized/i),
       capture(
         /OutOfMemoryError: (?:Out of memory allocating|Allocation on device)|cupy\.cuda\.memory\.OutOfMemoryError|OutOfMemoryError: [^\n]*allocating/i,
@@ -94,7 +109,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       const reserved = bytesOf(got.reserved);
       const tried = bytesOf(got.tried);
       const fragmented = reserved !== undefined && tried !== undefined && reserved >= tried;
-      const own = software === undefined ? undefined : smaller[software];
+      const own = DRAWS.test(context.line) ? drawnSmaller : software === undefined ? undefined : smaller[software];
       return [
         ...(fragmented && own === undefined
           ? [
@@ -203,7 +218,9 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(/numpy\.[\w.]*ArrayMemoryError|Unable to allocate [\d.]+ [KMGT]iB for an array/i),
       phrase(/DataLoader worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/i),
       weak(/^(?:.*: line \d+:\s+\d+ )?Killed(?:\s+(?:python|torchrun|accelerate|uv|pip|jupyter)\b.*)?$/m),
-      weak(/(?:exit(?:ed)?(?: with)?(?: code| status)?:? |returned )137\b|exitcode\s*:\s*-9\b/i),
+      weak(
+        /(?:\bexit(?:ed)?(?: with)?(?: code| status)?:? |returned )137\b|\bWorker \(pid:\d+\) was sent (?:code 137|SIGKILL)|exitcode\s*:\s*-9\b/i,
+      ),
       symptom(
         /\[Errno 12\] Cannot allocate memory|Cannot allocate memory \(12\)|\bfork\b[^\n]{0,40}Cannot allocate memory/,
       ),

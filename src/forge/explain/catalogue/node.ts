@@ -33,6 +33,7 @@ export const nodeClasses: readonly ErrorClass[] = [
       symptom(/\bnode-gyp\S*[^\n]*\bexited with code [1-9]/, GPU_ADDON),
       symptom(/(?:error code|ERR! code) ELIFECYCLE|ERR_PNPM\w*LIFECYCLE|postinstall script failed/, GPU_ADDON),
       phrase(/\bprebuil[td]\b[^\n]*(?:not compatible|incompatible|fail\w*|not found|missing)/i, GPU_ADDON),
+      phrase(/\b(?:CUDA|Vulkan|Metal|HIP) is detected, but using it failed/),
       phrase(
         /NoBinaryFoundError|No (?:prebuilt|matching|compatible) binar(?:y|ies) (?:is |was |were )?(?:found|available)/i,
         GPU_ADDON,

@@ -270,7 +270,7 @@ export const servingClasses: readonly ErrorClass[] = [
     title: 'The engine that serves the model stopped; its own message stands above',
     patterns: [
       symptom(
-        /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)|Worker failed with error '|check the stack trace above for the root cause/i,
+        /\bShardCannotStart\b|Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)|Worker failed with error '|check the stack trace above for the root cause/i,
       ),
     ],
     echo: true,

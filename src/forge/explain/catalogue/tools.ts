@@ -40,6 +40,9 @@ export const toolClasses: readonly ErrorClass[] = [
       code(/ERR_NVGPUCTRPERM|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES/),
       phrase(/not have permission to (?:access|profile)[^\n]*Performance Counters/i),
       capture(/\bcupti\w*[^\n]{0,80}? failed with error (?<number>\d+|CUPTI_\w+)/i),
+      phrase(
+        /Profiling module returned an unrecoverable error|doesn't have sufficient privileges to expose profiling metrics|Profiling is not supported for this group of GPUs/i,
+      ),
       symptom(/CUPTI_ERROR_\w+|CUPTI (?:error|initialization failed)|cupti[^\n]{0,30}with error 35\b/i),
     ],
     cause: () => 'Counters are for administrators only unless the driver is told otherwise.',

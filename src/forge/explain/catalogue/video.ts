@@ -75,6 +75,8 @@ export const videoClasses: readonly ErrorClass[] = [
       symptom(
         /\[\w+_(?:nvenc|cuvid|nvdec) @ [^\]\n]*\] (?:Error|Cannot|Could not|Failed|No capable)[^\n]*|\bcuvid hwaccel requested[^\n]*cannot/i,
       ),
+      phrase(/Could not (?:create|open|initiali[sz]e) (?:a |the )?hardware (?:context|device|decoder|encoder)\b/i),
+      capture(/^\s*(?:nvenc|qsv|amf|vaapi)_supported=(?<supported>false)/im),
       capture(/minimum required Nvidia driver for nvenc is (?<driver>[\w().]+)/i),
       capture(
         /(?:Cannot|Could not|Failed to|Unable to) (?:load|open|init\w*)[^\n]{0,20}(?<library>nvEncodeAPI\w*\.dll|libnvidia-encode\.so[.\d]*|libnvcuvid\.so[.\d]*|nvcuvid\.dll|nvEncode\w*|nvenc|NVDEC)/i,

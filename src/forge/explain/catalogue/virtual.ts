@@ -14,6 +14,15 @@ export const virtualClasses: readonly ErrorClass[] = [
       capture(/BAR \d+: can't reserve[^\n]*vfio|vfio[^\n]*BAR \d+: can't reserve/i),
       capture(/(?<!vgpu-)\bvfio(?:-pci)?\b[^\n]*(?:fail\w*|error|cannot|can't|busy|not found|No such)[^\n]*/i),
       phrase(
+        /host doesn't support passthrough of host PCI devices|\bvfio_(?:dma_map|container_\w+|listener_\w+|pci_\w+)\b[^\n]{0,100}= -\d+|\bVFIO_MAP_DMA\b/i,
+      ),
+      phrase(
+        /Requested operation is not valid: PCI device \S+ is in use by|PCI device \S+ (?:is )?not assignable|Cannot bind \S+ to vfio|can't reset PCI device|no PCI device found for '|Failed to (?:assign|(?:de|at)tach) device[^\n]*(?:PCI|hostdev|vfio)|(?:error|failed)[^\n]*\/sys\/bus\/pci\/(?:devices|drivers)\/\S+\/(?:reset|unbind|bind|driver_override|new_id)/i,
+      ),
+      phrase(
+        /Unable to power on device, stuck in D3\b|(?:Dismount|Add)-VM(?:HostAssignable|AssignableDevice|GpuPartitionAdapter)\w*[^\n]*(?:fail\w*|error|cannot)/i,
+      ),
+      phrase(
         /Unknown PCI header type '?127'?|no available reset mechanism|IOMMU (?:not detected|(?:is )?not (?:enabled|present|found))|No IOMMU detected/i,
       ),
       symptom(

@@ -143,7 +143,7 @@ export const builds: readonly Family[] = [
   {
     code: 'build-failed',
     subject:
-      /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse|init|driver|device|ctx|mem|module|launch|stream|event)|c10|nccl|nv\w+|hip\w*|roc\w+)|-l(?:OpenCL|vulkan|ze_loader|sycl|GLX_nvidia)\b/i,
+      /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse|init|driver|device|ctx|mem|module|launch|stream|event)|c10|nccl|nv\w+|hip\w*|roc\w+)|\b(?:\w+_gpus?|gpu_\w+)\(|-l(?:OpenCL|vulkan|ze_loader|sycl|GLX_nvidia)\b/i,
     trouble:
       /\bcannot find -l|error adding symbols|undefined reference (?:to|for)|file in wrong format|collect2: error|\bLNK\d{4}\b/i,
   },

@@ -102,7 +102,7 @@ export const programs: readonly Family[] = [
   {
     code: 'driver-missing',
     subject:
-      /\bnvidia driver|\blibcuda\b|\b(?:dynamically )?(?:load|dlopen) (?:lib)?(?:cuda|nvcuda)\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
+      /^(?!.*symbol not found).*\bnvidia driver|\blibcuda\b|\b(?:dynamically )?(?:load|dlopen) (?:lib)?(?:cuda|nvcuda)\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
     trouble: ABSENT,
   },
   {
@@ -150,7 +150,8 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'driver-missing',
-    subject: /driver and runtime versions|(?:cuda|nvidia|gpu|display|graphics) drivers?\b|\bCUEW\b/i,
+    subject:
+      /^(?!.*symbol not found).*(?:driver and runtime versions|(?:cuda|nvidia|gpu|display|graphics) drivers?\b|\bCUEW\b)/i,
     trouble:
       /\b(?:error getting|not found|not functional|missing|not installed|not loaded|could not be (?:found|loaded)|initialization failed|check that you have installed)\b|\bno\b[^\n]*\bdrivers? (?:was |were )?(?:found|detected|installed|available)/i,
   },
