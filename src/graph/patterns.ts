@@ -4,6 +4,7 @@
 import type { Capabilities } from '../devices/device.ts';
 import { fuseAttention } from './attention.ts';
 import type { Described, Graph, Vertex } from './canonical.ts';
+import { endsInHalves } from './halves.ts';
 import type { Draft } from './plan.ts';
 import { joinProducts } from './products.ts';
 import { stackRows } from './rows.ts';
@@ -16,6 +17,8 @@ export interface Patterns {
   fuse(graph: Graph, caps: Capabilities): void;
   /** The launches of a plan with those that fit a pattern joined. `lasting`: buffers that are kept after the plan. */
   join(draft: readonly Draft[], lasting: ReadonlySet<number>, caps: Capabilities): readonly Draft[];
+  /** Values of f32 that only end in halves, where the device has functions for these. */
+  inHalves?(graph: Graph, caps: Capabilities): ReadonlySet<Vertex>;
 }
 
 export const patterns: Patterns = {
@@ -27,4 +30,5 @@ export const patterns: Patterns = {
     const stacked = rows ? stackRows(draft, lasting, { ...rows, maxBuffers }) : draft;
     return routines.has('products') ? joinProducts(stacked, maxBuffers) : stacked;
   },
+  inHalves: (graph, { coarse }) => (coarse ? endsInHalves(graph) : new Set()),
 };

@@ -10,7 +10,6 @@ import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { args } from './args.ts';
 import { canonicalize, type Reduced, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
-import { endsInHalves } from './halves.ts';
 import type { Node } from './node.ts';
 import type { Patterns } from './patterns.ts';
 import { routineOf, routineSources } from './routines.ts';
@@ -80,7 +79,7 @@ export function makePlan(
     ids.set(v, id);
     return id;
   };
-  const halves: ReadonlySet<Vertex> = caps.coarse ? endsInHalves(graph) : new Set();
+  const halves = patterns?.inHalves?.(graph, caps);
   const draft = work.map((w) => draftStep(w, ids, make, made, leaves, caps, halves));
   const results = graph.outputs.map((v) => (v.size === 0 ? -1 : ids.get(storedAs(v))!));
   const asked = new Set(outputs.map((o) => o.number));
@@ -137,13 +136,13 @@ function draftStep(
   made: Made[],
   leaves: number,
   caps: Capabilities,
-  halves: ReadonlySet<Vertex>,
+  halves: ReadonlySet<Vertex> | undefined,
 ): Draft {
   if (w.kind === 'kernel') {
     const { kernel, group, inputs, scalars } = w.lowered;
     const buffers = [...inputs.map((v) => ids.get(v)!), ...group.roots.map((r) => make(r))];
     return {
-      work: decompose(kernel, caps.native, { ...caps, inHalves: group.roots.map((r) => halves.has(r)) }),
+      work: decompose(kernel, caps.native, { ...caps, inHalves: group.roots.map((r) => halves?.has(r) === true) }),
       fused: kernel,
       buffers,
       outputs: group.roots.length,

@@ -26,7 +26,7 @@ describe('the published figures', () => {
       readonly rows: readonly { readonly name: string; readonly us: number }[];
       readonly torch: Readonly<Record<'eager' | 'compiled', Readonly<Record<string, number>>>>;
     }
-    const file = 'bench/results/everyday-h200-2026-11-16.json';
+    const file = 'bench/results/everyday-h200-2026-11-20.json';
     const text = readFileSync(join(root, page), 'utf8');
     expect(text).toContain(file);
     const { rows, torch } = JSON.parse(readFileSync(join(root, file), 'utf8')) as Everyday;
