@@ -4,6 +4,8 @@ import numpy as np
 
 from numpy_side import F, Job, floats, main
 
+DRAWS = np.random.default_rng(1)
+
 
 def work(f, *shape):
     def make(_):
@@ -54,6 +56,9 @@ TABLE = {
     "addread": work(lambda x, y: x + y, 5),
     "sumread": work(lambda x, y: x.sum(), 5),
     "chainread": work(lambda x, y: (x + y) * F(0.3), 5),
+    "uniform": work(lambda x, y: np.floor(DRAWS.random(100, dtype=F))),
+    "normal": work(lambda x, y: DRAWS.standard_normal(100, dtype=F) * F(0)),
+    "integers": work(lambda x, y: DRAWS.integers(0, 1, 100, dtype=np.int32)),
     "addawait": work(lambda x, y: x + y, 5),
     "sumawait": work(lambda x, y: x.sum()),
 }

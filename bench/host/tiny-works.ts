@@ -64,6 +64,10 @@ export const tinyWorks: Readonly<Record<string, TinyWork>> = {
   addread: work('x + y of 5, read', (x, y) => x.add(y), [5], 'now'),
   sumread: work('sum of 5, read', (x) => x.sum(), [5], 'now'),
   chainread: work('(x + y) * 0.3 of 5, read', (x, y) => x.add(y).mul(0.3), [5], 'now'),
+  // Times 0 or rounded down: values that both sides have in common.
+  uniform: work('100 uniform numbers, rounded down', (_x, _y, rt) => rt.random.uniform([100]).floor()),
+  normal: work('100 normal numbers, times 0', (_x, _y, rt) => rt.random.normal([100]).mul(0)),
+  integers: work('100 whole numbers below 1', (_x, _y, rt) => rt.random.integers([100], { high: 1 })),
   addawait: work('x + y of 5, awaited', (x, y) => x.add(y), [5], 'awaited'),
   sumawait: work('sum of 100, awaited', (x) => x.sum(), [100], 'awaited'),
 };
