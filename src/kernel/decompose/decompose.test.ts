@@ -199,9 +199,9 @@ Where a device has no accurate instruction for a function, the kernel computes i
 (\`src/kernel/decompose\`). The steps are the same on every GPU and on the reference, so devices that round each operation
 give the same bits.
 
-The CPU skips steps that no element needs, and shortens some functions. There \`exp\`, \`exp2\`, \`log\`, \`log2\`, \`log10\`,
-\`sin\` and \`cos\` of f32, and \`log\` and \`cos\` of f64, still have the bits of the other devices; the rest may differ in the
-last bits.
+CUDA passes by the remainder of huge angles where no element of a warp is huge; that changes no bit. The CPU skips steps
+that no element needs, and shortens some functions. There \`exp\`, \`exp2\`, \`log\`, \`log2\`, \`log10\`, \`sin\` and \`cos\` of f32,
+and \`log\` and \`cos\` of f64, still have the bits of the other devices; the rest may differ in the last bits.
 
 The tests beside the code check this table; run them with \`npx vitest run src/kernel/decompose\`. They also write this page.
 `;
