@@ -69,6 +69,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
+      phrase(
+        /\bnvidia-smi\b[^\n]{0,60}\b(?:says?|shows?|prints?|returns?|reports?|gives?)\b[^\n]{0,12}\bno devices (?:were )?found\b/i,
+      ),
     ],
     cuda: [38, 100],
     cause: (context) => {
@@ -159,6 +162,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(/\bCUDA being in (?:a )?bad state|CUDA unknown error|\bcu[A-Z]\w+: [Uu]nknown (?:CUDA )?error/i),
       code(/\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
+      phrase(/\bcuda error:? 999\b/i),
     ],
     // The number says what the name does not.
     unless: /CUDA_ERROR_UNKNOWN \(code (?!999\b)\d+/,

@@ -86,6 +86,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /\b(?:amdgpu|radeon|i915|xe|nvidia)\b[^\n]*\b(?:GuC|HuC|GSC|GSP|PSP|SMU|microcode|firmware)\b[^\n]*(?:fetch failed|failed to (?:load|fetch)|not found|missing|-ENOENT)[^\n]*/i,
       ),
       capture(/\b(?:i915|xe)\b[^\n]*\b(?:GuC|HuC) (?:initialization|init\w*|load) failed[^\n]*/i),
+      capture(/\bloading \S*\/firmware\/(?<file>(?:amdgpu|radeon|i915|xe|nvidia)\/\S+) failed with error/i),
     ],
     explains: ['hip-fault', 'hip-none', 'xpu-none', 'gpu-lost'],
     cause: ({ got }) =>

@@ -75,6 +75,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver (?:is )?too old\b|CUDA driver was found, but it is too old|\bOptiX\b[^\n]*(?:Unsupported ABI version|requires a newer driver)|OPTIX_ERROR_UNSUPPORTED_ABI_VERSION/i,
       ),
       phrase(/NVMLError_FunctionNotFound|\bnvml\w*[^\n]{0,60}Function Not Found/i),
+      phrase(/\bInsufficient CUDA driver\b|\bcuda (?:driver|runtime)\b[^\n]{0,60}\b(?:error|code) 35\b/i),
     ],
     cuda: [35, 36],
     unless: /nvidia-container-cli|cuda\s*>=/i,
@@ -130,6 +131,10 @@ export const driverClasses: readonly ErrorClass[] = [
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
       ),
       phrase(/\b(?:could not insert|error inserting) (?:module )?'?(?:\S*\/)?nvidia\S*?'?(?: \([^)\n]*\))?: (?!Key)/i),
+      phrase(
+        /kmod_module_insert_module\(\) could not find module by name=|modprobe: ERROR: could not insert 'off'/i,
+        /nvidia/i,
+      ),
     ],
     explains: ['no-devices', 'driver-missing', 'tf-no-gpu', 'cuda-unknown'],
     holds: (facts) => (facts.nvidia ? true : undefined),
@@ -177,6 +182,7 @@ export const driverClasses: readonly ErrorClass[] = [
       symptom(
         /\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i,
       ),
+      phrase(/\b(?:nvidia|amdgpu|radeon|nouveau|i915|xe): probe of \S+ failed with error -\d+/i),
     ],
     unless: /Xid/,
     explains: ['no-devices'],

@@ -244,6 +244,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /do(?:es)? not support efficient (?:float16|int8|bfloat16) computation|Requested \w+ compute type, but the target device/i,
       ),
+      capture(/"\w*_cuda\w*" not implemented for '(?<method>Half|BFloat16|Float8_\w+|Float4_\w+)'/),
     ],
     explains: ['vllm-engine'],
     cause: ({ got }) =>

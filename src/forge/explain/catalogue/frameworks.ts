@@ -141,6 +141,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /must be on the current device|(?:must|should) be an? (?:CUDA|cuda|GPU) tensor|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i,
       ),
+      capture(/\bdevice mismatch in [\w-]+, lhs: (?<first>\w+)[^\n]*?, rhs: (?<second>\w+)/),
     ],
     cause: ({ got }) =>
       got.first && got.second && /:|cpu|cuda/.test(got.second)
@@ -303,14 +304,14 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/An? (?:NVIDIA )?GPU may be present on this machine, but a (?:CUDA|GPU)-enabled jaxlib is not installed/i),
       phrase(/No GPU\/TPU found, falling back to CPU/i),
       capture(/Unable to initialize backend '(?<backend>cuda|gpu|rocm)'/i),
-      phrase(/jax sees no GPU: it fell back to the CPU/i),
+      phrase(/jax sees no GPU: it fell back to the CPU|\bno GPU detected, will be using CPU/i),
       capture(/Unknown backend:? '?(?<backend>gpu|cuda)'? requested|Backend '(?<name>cuda|gpu)' failed to initialize/i),
       phrase(/(?:CUDA|GPU|ROCm) backend failed to initialize|Unable to use CUDA because of the following issues/i),
       symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
       phrase(/\bjax\b[^\n]{0,20}(?:could(?: not|n't)|can(?:not|'t)) (?:find|see|detect|use) (?:a |the |your )?GPU/i),
     ],
     // No TPU is what a machine with a GPU has.
-    unless: /backend 'tpu'|libtpu|XlaRuntimeError/,
+    unless: /backend 'tpu'|libtpu|XlaRuntimeError|Available platform names are:[^\n]*\bCUDA\b/,
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
       got.backend ? `JAX could not start its ${got.backend} part.` : 'Only the CPU part of JAX is installed.',

@@ -140,7 +140,11 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   ],
   [
     'nccl-timeout',
-    /\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|torchrun|ddp|fsdp|multi-?gpu|multiple gpus)\b[^\n]{0,40}\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,40}\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|multi-?gpu|multiple gpus)\b/,
+    /\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|torchrun|ddp|fsdp|multi-?gpu|multiple gpus)\b[^\n]{0,40}\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,60}\bnccl_|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,40}\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|multi-?gpu|multiple gpus)\b/,
+  ],
+  [
+    'nvml-mismatch',
+    /\b(?:updat|upgrad)(?:ed|es?|ing)\b[^\n]{0,40}\bnvidia\b[^\n]*\b(?:not|n['’]t) (?:been )?(?:yet )?(?:reboot|restart)/,
   ],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
