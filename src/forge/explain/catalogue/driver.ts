@@ -185,7 +185,7 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/\b(?:nvidia|amdgpu|radeon|nouveau|i915|xe): probe of \S+ failed with error -\d+/i),
     ],
     unless: /Xid/,
-    explains: ['no-devices'],
+    explains: ['no-devices', 'device-lost'],
     cause: () =>
       'The card does not answer the driver: power, temperature, a loose riser or slot, too little address space in the firmware, or firmware (GSP) that does not fit the driver.',
     fix: ({ os }) =>

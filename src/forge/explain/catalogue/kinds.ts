@@ -45,6 +45,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(
         /to have the same (?:d?type|scalar type) as [^\n]{0,40}; but type (?<found>\w+) does not equal (?:torch\.)?(?<wanted>[\w.]+)/,
       ),
+      capture(/"\w*_cuda\w*" not implemented for '(?<found>Half)'/),
     ],
     cause: ({ got }) =>
       got.wanted && got.found

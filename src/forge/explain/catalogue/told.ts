@@ -45,11 +45,11 @@ const SHAPE = new RegExp(
 
 /** What a sentence of advice, of a change log, of a program or of code holds. */
 const OTHER =
-  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:how|which)\b|^\W*when (?!trying|installing|using|running|i )|^\s*(?:[#*>-]|\d+\.)|\w(?:Error|Exception|Warning)\b|\b(?:error|exception|warning|fatal):/i;
+  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:how|which)\b|^\W*when (?!trying|installing|using|running|i )|^\s*(?:[#*>-]|\d+\.)|\w(?:Error|Exception|Warning)\b|\b(?:error|exception|warning|fatal):|\bdll\b|\bincompatible\b/i;
 
 /** Programs begin so, people seldom, and where nobody is named it counts; and what is not there may be no GPU. */
 const PROGRAM =
-  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
+  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|^\S+\[\d+\]: |^\[\w+\] \[\w+\] |\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
 
 /** Who is meant where nobody is named. */
 const ANYBODY = 'torch-no-gpu';
