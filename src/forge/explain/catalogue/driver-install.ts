@@ -87,6 +87,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/\b(?:i915|xe)\b[^\n]*\b(?:GuC|HuC) (?:initialization|init\w*|load) failed[^\n]*/i),
       capture(/\bloading \S*\/firmware\/(?<file>(?:amdgpu|radeon|i915|xe|nvidia)\/\S+) failed with error/i),
+      capture(/\*ERROR\*[^\n]*\b(?:GuC|HuC)\b[^\n]*(?:timeout|failed)|\*ERROR\* Failed to initialize (?:GuC|HuC)\b/i),
     ],
     explains: ['hip-fault', 'hip-none', 'xpu-none', 'gpu-lost'],
     cause: ({ got }) =>

@@ -182,7 +182,9 @@ export const driverClasses: readonly ErrorClass[] = [
       symptom(
         /\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i,
       ),
-      phrase(/\b(?:nvidia|amdgpu|radeon|nouveau|i915|xe): probe of \S+ failed with error -\d+/i),
+      phrase(
+        /\b(?:nvidia|amdgpu|radeon|nouveau|i915|xe)\b[^\n]{0,16}: probe (?:of \S+|with driver \w+) failed with error -\d+/i,
+      ),
     ],
     unless: /Xid/,
     explains: ['no-devices', 'device-lost'],

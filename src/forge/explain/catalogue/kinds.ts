@@ -36,6 +36,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'Two kinds of numbers meet in one operation',
     patterns: [
       capture(/expected (?:scalar type|dtype) (?<wanted>\w+) but (?:found|got) (?:scalar type |dtype )?(?<found>\w+)/i),
+      capture(/unexpected dtype, expected: (?<wanted>\w+), got: (?<found>\w+)/),
       capture(/found (?:scalar type|dtype) (?<found>\w+) but expected (?:scalar type |dtype )?(?<wanted>\w+)/i),
       capture(
         /(?:mat1 and mat2|self and mat2|Input and bias|query, key, and value)[^\n]{0,40}must have the same dtype/i,

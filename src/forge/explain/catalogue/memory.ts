@@ -82,6 +82,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /out of (?:gpu|device|video|graphics|vram) memory|(?:not enough|insufficient|exceeds? (?:the )?(?:available|free)?) ?(?:VRAM|GPU RAM)|Failed to allocate memory for requested buffer of size|bfc_arena\.cc[^\n]*Failed to allocate/i,
       ),
       symptom(/Tried to allocate [\d.]+ ?[GMK]i?B/i),
+      phrase(/\bNot enough memory left\b/i, /wgpu|vulkan|webgpu|dx12|metal|gpu/i),
       code(/\bERROR_OUT_OF_DEVICE_MEMORY\b|VK_ERROR_OUT_OF_(?:HOST|POOL)_MEMORY/),
       symptom(
         /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b(?! with model)|failed to (?:create|initialize) (?:the )?llama_context/i,
@@ -249,10 +250,7 @@ export const memoryClasses: readonly ErrorClass[] = [
     code: 'win-paging',
     severity: 'error',
     title: 'The paging file of Windows is too small',
-    patterns: [
-      code(/\[?WinError 1455\]?|\bos error 1455\b/i),
-      phrase(/paging file is too small for this operation to complete/i),
-    ],
+    patterns: [code(/\[?WinError 1455\]?|\bos error 1455\b/i), phrase(/paging file is too small\b/i)],
     explains: ['win-dll', 'host-oom'],
     cause: () => 'Windows reserves memory for every CUDA library of every process, and the paging file cannot hold it.',
     fix: () => [

@@ -146,6 +146,27 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
     'nvml-mismatch',
     /\b(?:updat|upgrad)(?:ed|es?|ing)\b[^\n]{0,40}\bnvidia\b[^\n]*\b(?:not|n['’]t) (?:been )?(?:yet )?(?:reboot|restart)/,
   ],
+  [
+    'oom',
+    /\b(?:gpu|cards?|vram|cuda|rtx|gtx|[2-5]0[5-9]0(?: ?ti)?|nvidia|comfyui|stable diffusion|sdxl|flux|training)\b[^\n]{0,80}\b(?:runs?|ran|running|goes|went|stops?|dies|crash(?:es|ed)?|ends|fails)\b[^\n]{0,20}\bout[- ]of[- ](?:gpu |cuda |video )?(?:memory|vram)\b/,
+  ],
+  [
+    'dkms-build',
+    /\bkernel modules? (?:could not|can['’]?t|cannot|couldn['’]t) be built\b|\bdkms (?:build )?(?:fails|failed|breaks|errors)\b[^\n]{0,60}\b(?:nvidia|drivers?|amdgpu)\b/,
+  ],
+  [
+    'nan-half',
+    /\b(?:loss|losses|output|outputs|images?|pictures?)\b[^\n]{0,40}\b(?:nans?|black)\b[^\n]{0,60}\b(?:fp16|float16|half(?: precision)?|amp|gtx ?16\d0\w*)\b|\b(?:fp16|float16|half precision|amp)\b[^\n]{0,60}\b(?:loss|outputs?)\b[^\n]{0,30}\bnans?\b|\bonly black (?:pictures?|images?)\b[^\n]{0,40}\b(?:gtx ?16\d0\w*|fp16|half)\b/,
+  ],
+  [
+    'device-lost',
+    /\b(?:nvlddmkm|amdkmdag|amdwddmg|igdkmd\w*)\b[^\n]{0,30}\b(?:event|id|153|13|14|4101|crash\w*|errors?)\b|\bevent viewer\b[^\n]{0,30}\b(?:nvlddmkm|amdkmdag|amdwddmg)\b/,
+  ],
+  ['gpu-lost', /\bnvidia-smi\b[^\n]{0,30}\b(?:says?|shows?|prints?|reports?)\b[^\n]{0,20}\bERR!/],
+  [
+    'not-compiled-cuda',
+    /\b(?:pip|conda|uv|poetry|installer)\b[^\n]{0,30}\b(?:installs?|installed|picks?|pulls?|gives?|downloads?)\b[^\n]{0,20}\b(?:torch\S*\+cpu|torch\b[^\n]{0,12}\bcpu(?:[- ]only)?\b)/,
+  ],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
     'driver-install',
