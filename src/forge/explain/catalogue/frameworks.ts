@@ -269,6 +269,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Jax plugin configuration error|but JAX was built against/i),
       capture(/Outdated (?<what>\w+) installation found/i),
       phrase(/PJRT_\w+ size: expected|plugin is (?:likely )?built with a (?:later|newer|older) version/i),
+      capture(
+        /\bjax(?:lib)?\b[^\n]{0,40}?\b(?<jax>\d+\.\d+\.\d+)\b[^\n]{0,40}\b(?:plugin|pjrt)\b[^\n]{0,30}?\b(?!\k<jax>\b)(?<plugin>\d+\.\d+\.\d+)\b/i,
+      ),
     ],
     explains: ['jax-no-gpu', 'cudnn-failed', 'framework-version'],
     cause: ({ got }) =>

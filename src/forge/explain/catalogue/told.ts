@@ -49,7 +49,7 @@ const OTHER =
 
 /** Programs begin so, people seldom, and where nobody is named it counts; and what is not there may be no GPU. */
 const PROGRAM =
-  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|^\S+\[\d+\]: |^\[\w+\] \[\w+\] |\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
+  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|^\S+\[\d+\]: |^\[\w+\] \[\w+\] |\bcmake\b|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
 
 /** Who is meant where nobody is named. */
 const ANYBODY = 'torch-no-gpu';
@@ -166,6 +166,11 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   [
     'not-compiled-cuda',
     /\b(?:pip|conda|uv|poetry|installer)\b[^\n]{0,30}\b(?:installs?|installed|picks?|pulls?|gives?|downloads?)\b[^\n]{0,20}\b(?:torch\S*\+cpu|torch\b[^\n]{0,12}\bcpu(?:[- ]only)?\b)/,
+  ],
+  ['tf-no-gpu', /\b(?:tensorflow|keras|tf2?)\b[^\n]{0,60}\b(?:uses?|using|runs? on|sees?) only (?:the |my )?cpu\b/],
+  [
+    'driver-gpu',
+    /\b(?:gpu|card|geforce|quadro|gtx?|tesla)\b[^\n]{0,40}\bnot supported by (?:this|the|the new|newer) (?:nvidia )?drivers?\b|\blegacy \d{3}(?:xx|\.xx)? drivers? (?:is |are )?(?:needed|required)\b/,
   ],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [

@@ -137,7 +137,7 @@ export const toolClasses: readonly ErrorClass[] = [
       capture(/tensor with (?:all )?NaN'?s was produced in (?<where>\w+)/i),
       phrase(/invalid value encountered in cast\s+images? = /),
       phrase(/probability tensor contains either `?inf`?, `?nan`? or element < 0/i),
-      capture(/\bloss: nan\b(?=[^\n]*$)/im, /\b(?:fp16|float16|half precision|mixed precision|amp)\b/i),
+      capture(/\bloss(?:: | ?= ?)nan\b(?=[^\n]*$)/im, /\b(?:fp16|float16|half precision|mixed precision|amp)\b/i),
     ],
     cause: () => 'Numbers left the range of float16: GTX 16 cards do this in hardware, some models on every card.',
     fix: () => [
