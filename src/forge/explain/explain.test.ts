@@ -159,6 +159,7 @@ describe('texts that people really had', () => {
   // What each batch gives: it may not fall. No pattern was written with them.
   it.each([
     ['unseen.txt', 0.9, 1],
+    ['unseen-blind.txt', 0.72, 0.91],
     ['unseen-common.txt', 0.98, 0.98],
     ['unseen-frameworks.txt', 0.79, 0.9],
     ['unseen-fresh.txt', 0.98, 0.98],
@@ -180,10 +181,14 @@ describe('texts that people really had', () => {
     expect(precision).toBeGreaterThanOrEqual(precise);
   });
 
-  it('that are only measured are all together answered as the page says', () => {
-    const { recall, precision } = measure(batches(unseen).flatMap(readErrors), (text) => explain(text));
-    expect(recall).toBeGreaterThanOrEqual(0.91);
-    expect(precision).toBeGreaterThanOrEqual(0.969);
+  // The exam was labelled by somebody who had not seen the program: the batches before it keep their bounds beside it.
+  it.each([
+    ['all together', 0.89, 0.965, () => true],
+    ['without the exam', 0.91, 0.969, ({ pathname }: URL) => !pathname.endsWith('unseen-blind.txt')],
+  ] as const)('that are only measured are answered as the page says, %s', (_name, least, precise, among) => {
+    const { recall, precision } = measure(batches(unseen).filter(among).flatMap(readErrors), (text) => explain(text));
+    expect(recall).toBeGreaterThanOrEqual(least);
+    expect(precision).toBeGreaterThanOrEqual(precise);
   });
 
   it.each(Object.entries(mutations))('%s: have the same first answer', (name, mutate) => {

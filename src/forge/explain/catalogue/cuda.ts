@@ -47,6 +47,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(
         /PyTorch install supports CUDA capabilities|not built with CUDA kernel binaries compatible with compute capability/i,
       ),
+      phrase(/GPU architecture in your current machine is \w+, which is not compatible/i),
     ],
     cuda: [98, 209, 200, 300],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
@@ -230,6 +231,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /Remapping Failure Occurred\s*: *Yes|(?:Remapped Rows|Retired Pages|Page Blacklist|Row Remap\w*)[^\n]*(?:Pending\s*)?: *Yes|Double Bit ECC\s*: *[1-9]\d*/i,
       ),
+      phrase(/\brow remapping (?:is )?pending\b|\brow remapping fail/i),
     ],
     cuda: [214, 220],
     unless: /\bDCGM_FI_|\bcounter\b|[Tt]otal number of/,

@@ -145,6 +145,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/(?:modpost|ERROR): [^\n]*GPL-incompatible module nvidia/i),
       capture(/(?:nvidia|kernel|kernel-open)\/(?:nvidia\S*\/)?(?:nv|uvm|os)[\w-]*\.[ch]:\d+:\d+: error:/i),
       capture(/builder for '\S*-(?:nvidia-x11|nvidia-open)\S*' failed|(?:Makefile\S*: |\/)nv\w*\.o\] Error \d+/i),
+      phrase(/\bnvidia\w*: disagrees about version of symbol/),
     ],
     explains: ['smi-no-comm', 'driver-packages'],
     cause: ({ got }) =>

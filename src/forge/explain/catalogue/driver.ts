@@ -37,6 +37,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/kernel driver does not appear to be running on this host|CUDA driver initialization failed/i),
       phrase(/couldn't find libnvidia-ml\.so|nvidia-persistenced failed to initialize/i),
       phrase(/nvml error: driver not loaded|Driver Not Loaded/i),
+      phrase(
+        /(?:cannot|can't|could not|unable to) load nvcuda\.dll|Unable to dynamically load the "cuda" shared library/i,
+      ),
     ],
     unless:
       /is not a symbolic link|nvidia-container-cli|libcuda\.so cannot found|nvidia-drm module will not be installed|level=/i,

@@ -168,6 +168,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       phrase(/Could not find CUDA Debugger back-end/i),
       capture(/Could not find (?<library>\w+) using the following names: /, /cuda|nvidia|tensorrt/i),
+      capture(/Unable to dynamically load the "(?<library>(?!cuda")\w+)" shared library/i),
     ],
     unless:
       /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,

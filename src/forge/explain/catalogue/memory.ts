@@ -91,6 +91,9 @@ export const memoryClasses: readonly ErrorClass[] = [
       code(/HSA_STATUS_ERROR_OUT_OF_RESOURCES[^\n]*Available Free mem/),
       phrase(/\bMemory allocation error on worker \d+|\bNV_ERR_NO_MEMORY\b/i),
       capture(/\bResource exhausted: (?:failed to allocate|OOM|out of memory)|\(error code out of memory\)/i),
+      capture(
+        /\bGPU \d+ has a total capacity of (?<total>[\d.]+ [KMGT]i?B) of which (?<free>[\d.]+ [KMGT]i?B) is free/,
+      ),
     ],
     cuda: [2],
     explains: ['ollama-runner', 'vllm-engine', 'nccl', 'cublas-init', 'cudnn-failed', 'ort-provider'],

@@ -94,7 +94,7 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   ],
   [
     'native-crash',
-    /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd)\b/,
+    /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd|[gr]tx)\b/,
   ],
   [
     'dkms-build',
@@ -140,7 +140,7 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   ],
   [
     'nccl-timeout',
-    /\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|torchrun|ddp|fsdp|multi-?gpu|multiple gpus)\b[^\n]{0,40}\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,60}\bnccl_|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,40}\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|multi-?gpu|multiple gpus)\b/,
+    /\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|torchrun|ddp|fsdp|multi-?gpu|multiple gpus)\b[^\n]{0,40}\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,40}\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|multi-?gpu|multiple gpus)\b/,
   ],
   [
     'nvml-mismatch',
@@ -172,6 +172,7 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
     'driver-gpu',
     /\b(?:gpu|card|geforce|quadro|gtx?|tesla)\b[^\n]{0,40}\bnot supported by (?:this|the|the new|newer) (?:nvidia )?drivers?\b|\blegacy \d{3}(?:xx|\.xx)? drivers? (?:is |are )?(?:needed|required)\b/,
   ],
+  ['gpu-lost', /\bnvidia-smi\b[^\n]{0,20}\b(?:hangs|freezes|never returns|blocks) ?(?:forever|for\b|on\b|when\b|$)/],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
     'driver-install',
