@@ -159,31 +159,36 @@ describe('texts that people really had', () => {
   // What each batch gives: it may not fall. No pattern was written with them.
   it.each([
     ['unseen.txt', 0.9, 1],
+    ['unseen-blind.txt', 0.72, 0.91],
     ['unseen-common.txt', 0.98, 0.98],
-    ['unseen-frameworks.txt', 0.79, 0.9],
+    ['unseen-frameworks.txt', 0.82, 0.9],
     ['unseen-fresh.txt', 0.98, 0.98],
     ['unseen-last.txt', 0.96, 1],
     ['unseen-later.txt', 0.88, 1],
-    ['unseen-mixed.txt', 0.82, 1],
+    ['unseen-mixed.txt', 0.91, 1],
     ['unseen-models.txt', 0.99, 1],
-    ['unseen-people.txt', 0.87, 1],
+    ['unseen-people.txt', 0.9, 1],
     ['unseen-platforms.txt', 0.87, 1],
-    ['unseen-projects.txt', 0.85, 0.9],
-    ['unseen-servers.txt', 0.77, 0.85],
-    ['unseen-situations.txt', 0.92, 0.96],
+    ['unseen-projects.txt', 0.85, 1],
+    ['unseen-servers.txt', 0.77, 0.9],
+    ['unseen-situations.txt', 0.94, 0.96],
     ['unseen-stacks.txt', 0.89, 0.95],
-    ['unseen-systems.txt', 0.93, 0.95],
-    ['unseen-trainers.txt', 0.77, 0.88],
+    ['unseen-systems.txt', 0.95, 0.95],
+    ['unseen-trainers.txt', 0.85, 0.88],
   ] as const)('of the half that is only measured, %s, are answered as the bench says', (name, least, precise) => {
     const { recall, precision } = measure(readErrors(new URL(name, unseen)), (text) => explain(text));
     expect(recall).toBeGreaterThanOrEqual(least);
     expect(precision).toBeGreaterThanOrEqual(precise);
   });
 
-  it('that are only measured are all together answered as the page says', () => {
-    const { recall, precision } = measure(batches(unseen).flatMap(readErrors), (text) => explain(text));
-    expect(recall).toBeGreaterThanOrEqual(0.91);
-    expect(precision).toBeGreaterThanOrEqual(0.969);
+  // The exam was labelled by somebody who had not seen the program: the batches before it keep their bounds beside it.
+  it.each([
+    ['all together', 0.89, 0.965, () => true],
+    ['without the exam', 0.92, 0.973, ({ pathname }: URL) => !pathname.endsWith('unseen-blind.txt')],
+  ] as const)('that are only measured are answered as the page says, %s', (_name, least, precise, among) => {
+    const { recall, precision } = measure(batches(unseen).filter(among).flatMap(readErrors), (text) => explain(text));
+    expect(recall).toBeGreaterThanOrEqual(least);
+    expect(precision).toBeGreaterThanOrEqual(precise);
   });
 
   it.each(Object.entries(mutations))('%s: have the same first answer', (name, mutate) => {

@@ -41,6 +41,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       ),
       phrase(/\bsycl::[^\n]*\bNo matching devices? found/i),
       phrase(/SYCL runtime is not (?:detected|dected|found)|no (?:SYCL|Level[- ]Zero) (?:device|platform|driver)/i),
+      capture(/\bsycl-ls: (?:command )?not found/),
     ],
     explains: ['not-compiled-cuda', 'torch-no-gpu'],
     cause: ({ got }) =>

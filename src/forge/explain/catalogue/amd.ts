@@ -22,8 +22,8 @@ export const amdClasses: readonly ErrorClass[] = [
       code(/hipError(?:NoBinaryForGpu|InvalidDeviceFunction|InvalidKernelFile|InvalidImage|SharedObjectInitFailed)\b/),
       // Builds for AMD keep the words of CUDA.
       phrase(
-        /(?:device kernel image is invalid|no kernel image is available|invalid device function)/i,
-        /\bgfx[0-9a-f]{3,4}\b|\+rocm|\bROCm\b|\bradeon\b|\bHIP\w*: /i,
+        /(?:device kernel image is invalid|no kernel image is available|invalid device function|named symbol not found)/i,
+        /\bgfx[0-9a-f]{3,4}\b|[+-]rocm\b|\bROCm\b|\bradeon\b|\bHIP\w*: |\bhip[A-Z]\w+\(/i,
       ),
       phrase(
         /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
@@ -119,7 +119,7 @@ export const amdClasses: readonly ErrorClass[] = [
         /rocBLAS error: (?!hip|[^\n]*: No devices)|Could not initialize Tensile host(?!: No devices)|rocblas\w*: (?:Could not|error)/i,
       ),
       code(
-        /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hip[Bb][Ll][Aa][Ss]L[Tt] on an unsupported architecture/,
+        /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|EXECUTION_FAILED|UNKNOWN)|hip[Bb][Ll][Aa][Ss]L[Tt] on an unsupported architecture/,
       ),
       phrase(/rocBLAS warning: No paths matched/i),
     ],
@@ -175,6 +175,8 @@ export const amdClasses: readonly ErrorClass[] = [
         /\b(?:segfault\w*|segmentation fault|crash\w*)\b[^\n]{0,20}\b(?:in|on|at|during|inside) (?:libamdhip64\S*|hip[A-Z]\w+)/i,
       ),
       phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
+      phrase(/\bring \w+(?:\.\d+)* timeout\b/i),
+      phrase(/\bReason: (?:Memory in use|Page not present or supervisor privilege|Write access to a read-only page)/i),
     ],
     cause: ({ got }) =>
       `A kernel touched memory it does not own or hung the GPU${got.why ? ` (${got.why})` : ''}: a build for another gfx target, an override that does not fit, or an unstable card.`,

@@ -166,6 +166,7 @@ export const buildClasses: readonly ErrorClass[] = [
       code(
         /fatal error: ['"]?(?:cuda\w*|driver_types|vector_types|math_constants|device_launch_parameters|device_functions|host_defines|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
       ),
+      phrase(/\b(?:does(?:n't| not)|can(?:not|'t)|could(?:n't| not)) find[^\n]{0,12}\bcuda\w*\.h(?:pp)?\b/i),
     ],
     explains: ['build-failed', 'deepspeed-op'],
     cause: () => 'A package is being built from source and finds no nvcc.',
@@ -244,7 +245,9 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(
         /(?:command|error: command) '?(?:gcc|x86_64-linux-gnu-gcc|g\+\+|cc|c\+\+)'? (?:failed: No such file|not found)|No such file or directory: ['"](?:gcc|g\+\+|cc|c\+\+)['"]/i,
       ),
-      phrase(/Ninja is required to load C\+\+ extensions/i),
+      phrase(
+        /Ninja is required to load C\+\+ extensions|\b(?:sh|make)(?:\[\d+\])?: (?:(?:line )?\d+: )?(?:g\+\+|gcc|c\+\+|cc|clang(?:\+\+)?): (?:(?:command )?not found|No such file)/i,
+      ),
       phrase(
         /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed(?!: exit code))/i,
       ),

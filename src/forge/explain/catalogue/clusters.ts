@@ -62,6 +62,7 @@ export const clusterClasses: readonly ErrorClass[] = [
         /\bnvidia-mig-(?:parted|manager)\b[^\n]*(?:error|fail\w*|fatal)|Error (?:setting|applying|asserting) MIG\w*[^\n]*/i,
       ),
       code(/NVML_ERROR_INSUFFICIENT_RESOURCES/),
+      phrase(/\bmig\b[^\n]{0,60}\bInsufficient Resources\b/i),
     ],
     explains: ['nvml-access', 'nvml-failed'],
     cause: () =>

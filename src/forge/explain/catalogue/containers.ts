@@ -76,6 +76,7 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*\b(?:devices|gpus)\b|Unsupported config option for \S*services\.\S+: '(?:runtime|gpus|device_requests)'/i,
       ),
+      phrase(/\bnvidia-docker-plugin\b[^\n]*\bError: /),
     ],
     // The program that was to run in the container is not there: no matter of the GPU.
     unless: /\bexec: \\*"(?![^"\n]*nvidia)[^\n]*(?:executable file not found|no such file)/i,

@@ -45,6 +45,10 @@ export const kernelClasses: readonly ErrorClass[] = [
       phrase(
         /an illegal memory access was encountered|\bIllegal address in (?:CUDA|HIP|OptiX)\b|Invalid __(?:global|shared|local)__ (?:read|write|atomic) of size \d+/i,
       ),
+      {
+        ...phrase(/^(?!\s*[-*•])[^\n]*\billegal memory access\b/im, /\b(?:cuda|cudnn|nvidia|rtx|gtx|tesla)\b/i),
+        rank: 60,
+      },
     ],
     cuda: [700],
     unless: OTHER_GPU,

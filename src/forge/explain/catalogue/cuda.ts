@@ -47,6 +47,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(
         /PyTorch install supports CUDA capabilities|not built with CUDA kernel binaries compatible with compute capability/i,
       ),
+      phrase(/GPU architecture in your current machine is \w+, which is not compatible/i),
     ],
     cuda: [98, 209, 200, 300],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
@@ -69,6 +70,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
       phrase(/\bGPU device \d+ does(?:n't| not)(?: not)? exist/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
+      phrase(
+        /\bnvidia-smi\b[^\n]{0,60}\b(?:says?|shows?|prints?|returns?|reports?|gives?)\b[^\n]{0,12}\bno devices (?:were )?found\b/i,
+      ),
     ],
     cuda: [38, 100],
     cause: (context) => {
@@ -159,6 +163,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(/\bCUDA being in (?:a )?bad state|CUDA unknown error|\bcu[A-Z]\w+: [Uu]nknown (?:CUDA )?error/i),
       code(/\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
+      phrase(/\bcuda error:? 999\b/i),
     ],
     // The number says what the name does not.
     unless: /CUDA_ERROR_UNKNOWN \(code (?!999\b)\d+/,
@@ -226,6 +231,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /Remapping Failure Occurred\s*: *Yes|(?:Remapped Rows|Retired Pages|Page Blacklist|Row Remap\w*)[^\n]*(?:Pending\s*)?: *Yes|Double Bit ECC\s*: *[1-9]\d*/i,
       ),
+      phrase(/\brow remapping (?:is )?pending\b|\brow remapping fail/i),
     ],
     cuda: [214, 220],
     unless: /\bDCGM_FI_|\bcounter\b|[Tt]otal number of/,

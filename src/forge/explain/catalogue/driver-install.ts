@@ -86,6 +86,8 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /\b(?:amdgpu|radeon|i915|xe|nvidia)\b[^\n]*\b(?:GuC|HuC|GSC|GSP|PSP|SMU|microcode|firmware)\b[^\n]*(?:fetch failed|failed to (?:load|fetch)|not found|missing|-ENOENT)[^\n]*/i,
       ),
       capture(/\b(?:i915|xe)\b[^\n]*\b(?:GuC|HuC) (?:initialization|init\w*|load) failed[^\n]*/i),
+      capture(/\bloading \S*\/firmware\/(?<file>(?:amdgpu|radeon|i915|xe|nvidia)\/\S+) failed with error/i),
+      capture(/\*ERROR\*[^\n]*\b(?:GuC|HuC)\b[^\n]*(?:timeout|failed)|\*ERROR\* Failed to initialize (?:GuC|HuC)\b/i),
     ],
     explains: ['hip-fault', 'hip-none', 'xpu-none', 'gpu-lost'],
     cause: ({ got }) =>
@@ -143,6 +145,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/(?:modpost|ERROR): [^\n]*GPL-incompatible module nvidia/i),
       capture(/(?:nvidia|kernel|kernel-open)\/(?:nvidia\S*\/)?(?:nv|uvm|os)[\w-]*\.[ch]:\d+:\d+: error:/i),
       capture(/builder for '\S*-(?:nvidia-x11|nvidia-open)\S*' failed|(?:Makefile\S*: |\/)nv\w*\.o\] Error \d+/i),
+      phrase(/\bnvidia\w*: disagrees about version of symbol/),
     ],
     explains: ['smi-no-comm', 'driver-packages'],
     cause: ({ got }) =>

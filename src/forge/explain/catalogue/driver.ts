@@ -37,6 +37,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/kernel driver does not appear to be running on this host|CUDA driver initialization failed/i),
       phrase(/couldn't find libnvidia-ml\.so|nvidia-persistenced failed to initialize/i),
       phrase(/nvml error: driver not loaded|Driver Not Loaded/i),
+      phrase(
+        /(?:cannot|can't|could not|unable to) load nvcuda\.dll|Unable to dynamically load the "cuda" shared library/i,
+      ),
     ],
     unless:
       /is not a symbolic link|nvidia-container-cli|libcuda\.so cannot found|nvidia-drm module will not be installed|level=/i,
@@ -75,6 +78,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver (?:is )?too old\b|CUDA driver was found, but it is too old|\bOptiX\b[^\n]*(?:Unsupported ABI version|requires a newer driver)|OPTIX_ERROR_UNSUPPORTED_ABI_VERSION/i,
       ),
       phrase(/NVMLError_FunctionNotFound|\bnvml\w*[^\n]{0,60}Function Not Found/i),
+      phrase(/\bInsufficient CUDA driver\b|\bcuda (?:driver|runtime)\b[^\n]{0,60}\b(?:error|code) 35\b/i),
     ],
     cuda: [35, 36],
     unless: /nvidia-container-cli|cuda\s*>=/i,
@@ -130,6 +134,10 @@ export const driverClasses: readonly ErrorClass[] = [
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
       ),
       phrase(/\b(?:could not insert|error inserting) (?:module )?'?(?:\S*\/)?nvidia\S*?'?(?: \([^)\n]*\))?: (?!Key)/i),
+      phrase(
+        /kmod_module_insert_module\(\) could not find module by name=|modprobe: ERROR: could not insert 'off'/i,
+        /nvidia/i,
+      ),
     ],
     explains: ['no-devices', 'driver-missing', 'tf-no-gpu', 'cuda-unknown'],
     holds: (facts) => (facts.nvidia ? true : undefined),
@@ -177,9 +185,12 @@ export const driverClasses: readonly ErrorClass[] = [
       symptom(
         /\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i,
       ),
+      phrase(
+        /\b(?:nvidia|amdgpu|radeon|nouveau|i915|xe)\b[^\n]{0,16}: probe (?:of \S+|with driver \w+) failed with error -\d+/i,
+      ),
     ],
     unless: /Xid/,
-    explains: ['no-devices'],
+    explains: ['no-devices', 'device-lost'],
     cause: () =>
       'The card does not answer the driver: power, temperature, a loose riser or slot, too little address space in the firmware, or firmware (GSP) that does not fit the driver.',
     fix: ({ os }) =>

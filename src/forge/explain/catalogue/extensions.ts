@@ -211,6 +211,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /bf16\/gpu\. You need|Your device doesn't support (?:bfloat16|bf16)|bfloat16 is not supported on this (?:GPU|device|hardware)|bf16 requested, but|Feature '[^'\n]*bf16[^'\n]*' ?requires/i,
       ),
+      capture(/"\w*_cuda\w*" not implemented for 'BFloat16'/),
     ],
     unless: /\bMPS\b/,
     explains: ['vllm-engine'],
@@ -244,6 +245,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /do(?:es)? not support efficient (?:float16|int8|bfloat16) computation|Requested \w+ compute type, but the target device/i,
       ),
+      capture(/"\w*_cuda\w*" not implemented for '(?<method>Float(?:8|4)_\w+)'/),
     ],
     explains: ['vllm-engine'],
     cause: ({ got }) =>

@@ -136,6 +136,8 @@ export const failureClasses: readonly ErrorClass[] = [
         /\berrors_impl\.(?:Internal|Unknown|FailedPrecondition|Aborted|Unavailable)Error: (?:Failed to create session|[^\n]*(?:device|session|stream))[^\n]*/,
       ),
       symptom(/^InternalError: Failed to create session/m),
+      phrase(/\bNo registered '\w+' OpKernel for '?(?:XLA_)?GPU\w*'? devices\b/),
+      phrase(/\bCompute: Operation received an exception\b|\bMLCTrainingGraph\b/),
     ],
     unless: /Unable to register cu|factory for plugin cu|InvalidArgumentError|logits and labels/i,
     cause: () =>
@@ -164,6 +166,7 @@ export const failureClasses: readonly ErrorClass[] = [
         /^(?:[^\n]{0,40} )?\[ERROR\] +(?:stable-diffusion|model|ggml_extend|main|util|vae|upscaler)\.[ch]pp:\d+ +- [^\n]*/m,
       ),
       symptom(/\bFailed to load model from file: |\berror loading model: (?<why>[^\n]+)/),
+      phrase(/\bfailed to create (?:the )?context with model\b/i),
     ],
     cause: ({ got }) =>
       `The model did not load${got.why ? `: ${got.why.trim()}` : ''}. The lines before it tell whether the file, its kind or memory is to blame.`,

@@ -141,6 +141,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /must be on the current device|(?:must|should) be an? (?:CUDA|cuda|GPU) tensor|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i,
       ),
+      capture(/\bdevice mismatch in [\w-]+, lhs: (?<first>\w+)[^\n]*?, rhs: (?<second>\w+)/),
     ],
     cause: ({ got }) =>
       got.first && got.second && /:|cpu|cuda/.test(got.second)
@@ -268,6 +269,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Jax plugin configuration error|but JAX was built against/i),
       capture(/Outdated (?<what>\w+) installation found/i),
       phrase(/PJRT_\w+ size: expected|plugin is (?:likely )?built with a (?:later|newer|older) version/i),
+      capture(
+        /\bjax(?:lib)?\b[^\n]{0,40}?\b(?<jax>\d+\.\d+\.\d+)\b[^\n]{0,40}\b(?:plugin|pjrt)\b[^\n]{0,30}?\b(?!\k<jax>\b)(?<plugin>\d+\.\d+\.\d+)\b/i,
+      ),
     ],
     explains: ['jax-no-gpu', 'cudnn-failed', 'framework-version'],
     cause: ({ got }) =>
@@ -303,14 +307,14 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/An? (?:NVIDIA )?GPU may be present on this machine, but a (?:CUDA|GPU)-enabled jaxlib is not installed/i),
       phrase(/No GPU\/TPU found, falling back to CPU/i),
       capture(/Unable to initialize backend '(?<backend>cuda|gpu|rocm)'/i),
-      phrase(/jax sees no GPU: it fell back to the CPU/i),
+      phrase(/jax sees no GPU: it fell back to the CPU|\bno GPU detected, will be using CPU/i),
       capture(/Unknown backend:? '?(?<backend>gpu|cuda)'? requested|Backend '(?<name>cuda|gpu)' failed to initialize/i),
       phrase(/(?:CUDA|GPU|ROCm) backend failed to initialize|Unable to use CUDA because of the following issues/i),
       symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
       phrase(/\bjax\b[^\n]{0,20}(?:could(?: not|n't)|can(?:not|'t)) (?:find|see|detect|use) (?:a |the |your )?GPU/i),
     ],
     // No TPU is what a machine with a GPU has.
-    unless: /backend 'tpu'|libtpu|XlaRuntimeError/,
+    unless: /backend 'tpu'|libtpu|XlaRuntimeError|Available platform names are:[^\n]*\bCUDA\b/,
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
       got.backend ? `JAX could not start its ${got.backend} part.` : 'Only the CPU part of JAX is installed.',

@@ -54,6 +54,7 @@ export const installClasses: readonly ErrorClass[] = [
       ),
       capture(new RegExp(`Couldn't install (?<package>${GPU_PACKAGE.source})\\b`, 'i')),
       capture(/we only found wheels for `(?<package>[\w.-]+)`|`(?<name>[\w.-]+)`[^\n]*only has wheels (?:for|with)/i),
+      capture(new RegExp(`No matching distribution found for (?<package>\\S+) \\(from ${GPU_PACKAGE.source}`, 'i')),
     ],
     cause: ({ got }) =>
       `${got.package ?? got.name ?? 'The package'} has no wheel for this ${got.what ?? 'Python or platform'}${got.python ? ` (Python ${got.python})` : ''}, or the index does not carry it.`,

@@ -1,6 +1,6 @@
 // Numbers of a kind that the device, or the other operand, does not have; and compilers of frameworks that gave up.
 
-import { capture, phrase, symptom } from '../patterns.ts';
+import { capture, code, phrase, symptom } from '../patterns.ts';
 import { reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { CUDA_NOTES, MPS, UV } from './links.ts';
@@ -18,7 +18,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'This operation has no half precision on the CPU',
     patterns: [
       capture(/"(?<op>\w*(?:_cpu|_vml|cpu_)\w*)" not implemented for '(?<kind>Half|BFloat16)'/),
-      capture(/"(?<op>\w+)" not implemented for '(?<kind>Half|BFloat16|Float8_\w+)'/),
+      capture(/"(?<op>(?!\w*_cuda)\w+)" not implemented for '(?<kind>Half|BFloat16|Float8_\w+)'/),
       phrase(/lack of support for ?[`'"]?(?:float16|half|bfloat16)[`'"]? operations on (?:CPU|this device)\b/i),
     ],
     cause: ({ got }) =>
@@ -36,6 +36,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'Two kinds of numbers meet in one operation',
     patterns: [
       capture(/expected (?:scalar type|dtype) (?<wanted>\w+) but (?:found|got) (?:scalar type |dtype )?(?<found>\w+)/i),
+      capture(/unexpected dtype, expected: (?<wanted>\w+), got: (?<found>\w+)/),
       capture(/found (?:scalar type|dtype) (?<found>\w+) but expected (?:scalar type |dtype )?(?<wanted>\w+)/i),
       capture(
         /(?:mat1 and mat2|self and mat2|Input and bias|query, key, and value)[^\n]{0,40}must have the same dtype/i,
@@ -45,6 +46,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(
         /to have the same (?:d?type|scalar type) as [^\n]{0,40}; but type (?<found>\w+) does not equal (?:torch\.)?(?<wanted>[\w.]+)/,
       ),
+      capture(/"\w*_cuda\w*" not implemented for '(?<found>Half)'/),
     ],
     cause: ({ got }) =>
       got.wanted && got.found
@@ -92,6 +94,7 @@ export const kindClasses: readonly ErrorClass[] = [
       capture(
         /\bInvalidIRError\b|Unresolved extern function|Failed in cuda mode pipeline|Module does not contain a triple, should be 'nvptx/i,
       ),
+      code(/\bnvJitLinkError: [A-Z_]+|\bNVJITLINK_ERROR_[A-Z_]+/),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
     explains: ['build-failed'],
@@ -115,6 +118,7 @@ export const kindClasses: readonly ErrorClass[] = [
         /(?:OpenCL|clGetPlatformIDs|clGetDeviceIDs)[^\n]{0,40}(?:-1001|-1\b|no (?:platforms?|devices?)|not found)/i,
       ),
       capture(/(?<library>libOpenCL\.so[.\d]*|OpenCL\.dll)['"]?:? [^\n]{0,30}(?:cannot open|not found|could not)/i),
+      phrase(/\bGPU missing\b/i, /\bBOINC\b/i),
     ],
     explains: ['openvino'],
     cause: () =>

@@ -124,7 +124,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /\b(?:CU(?:SOLVER|SPARSE(?:LT)?|RAND|TENSOR|DSS)|NVJPEG|HIP(?:SOLVER|SPARSE|RAND))_STATUS_(?!SUCCESS)[A-Z]\w+/,
       ),
       code(/\b(?:CU|HIP)FFT_(?:\w+_(?:ERROR|FAILED)|INVALID_\w+|NOT_\w+|NO_\w+|UNALIGNED_DATA|INCOMPLETE_\w+)\b/),
-      code(/\bNPP_\w+_ERROR\b/),
+      code(/\bNPP_\w+_ERROR\b|\b(?:HIP|ROC)BLAS(?:LT)?_STATUS_INVALID_VALUE\b/),
       symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
       phrase(
         /\bcu(?:blas|solver|fft|sparse|rand)(?:Lt)?\b[^\n]{0,20}(?:internal )?error\b|Failure to initialize cublas/i,
@@ -167,6 +167,8 @@ export const libraryClasses: readonly ErrorClass[] = [
         /No libcudart\.so found! Install CUDA or the cudatoolkit package|(?:could not|cannot|unable to|failed to) (?:find|locate|load) the CUDA libraries\b/i,
       ),
       phrase(/Could not find CUDA Debugger back-end/i),
+      capture(/Could not find (?<library>\w+) using the following names: /, /cuda|nvidia|tensorrt/i),
+      capture(/Unable to dynamically load the "(?<library>(?!cuda")\w+)" shared library/i),
     ],
     unless:
       /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,
@@ -281,6 +283,10 @@ export const libraryClasses: readonly ErrorClass[] = [
       symptom(/\berror in LoadLibrary[AW]?\b/),
       symptom(/\[WinError 3\][^\n]*/, /add_dll_directory/),
       phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),
+      phrase(
+        /procedure entry point \S+ could not be located in/i,
+        /torch|cud|nv|comfy|python|ipti|sycl|ze_loader|onnx/i,
+      ),
     ],
     unless: /onnxruntime_providers|LoadLibrary failed/i,
     cause: ({ got }) =>

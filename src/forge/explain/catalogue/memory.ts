@@ -82,13 +82,18 @@ export const memoryClasses: readonly ErrorClass[] = [
         /out of (?:gpu|device|video|graphics|vram) memory|(?:not enough|insufficient|exceeds? (?:the )?(?:available|free)?) ?(?:VRAM|GPU RAM)|Failed to allocate memory for requested buffer of size|bfc_arena\.cc[^\n]*Failed to allocate/i,
       ),
       symptom(/Tried to allocate [\d.]+ ?[GMK]i?B/i),
+      phrase(/\bNot enough memory left\b/i, /wgpu|vulkan|webgpu|dx12|metal|gpu/i),
       code(/\bERROR_OUT_OF_DEVICE_MEMORY\b|VK_ERROR_OUT_OF_(?:HOST|POOL)_MEMORY/),
       symptom(
-        /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b|failed to (?:create|initialize) (?:the )?(?:llama_context|context with model)/i,
+        /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b(?! with model)|failed to (?:create|initialize) (?:the )?llama_context/i,
       ),
       phrase(/No executable batch size found|Allocate too much memory for the GPU memory pool/i),
       code(/HSA_STATUS_ERROR_OUT_OF_RESOURCES[^\n]*Available Free mem/),
       phrase(/\bMemory allocation error on worker \d+|\bNV_ERR_NO_MEMORY\b/i),
+      capture(/\bResource exhausted: (?:failed to allocate|OOM|out of memory)|\(error code out of memory\)/i),
+      capture(
+        /\bGPU \d+ has a total capacity of (?<total>[\d.]+ [KMGT]i?B) of which (?<free>[\d.]+ [KMGT]i?B) is free/,
+      ),
     ],
     cuda: [2],
     explains: ['ollama-runner', 'vllm-engine', 'nccl', 'cublas-init', 'cudnn-failed', 'ort-provider'],
@@ -224,6 +229,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       symptom(
         /\[Errno 12\] Cannot allocate memory|Cannot allocate memory \(12\)|\bfork\b[^\n]{0,40}Cannot allocate memory/,
       ),
+      phrase(/^\s*MemoryError\s*$/m),
     ],
     explains: ['ollama-runner', 'build-failed'],
     cause: ({ got }) =>
@@ -247,7 +253,7 @@ export const memoryClasses: readonly ErrorClass[] = [
     code: 'win-paging',
     severity: 'error',
     title: 'The paging file of Windows is too small',
-    patterns: [code(/\[?WinError 1455\]?/i), phrase(/paging file is too small for this operation to complete/i)],
+    patterns: [code(/\[?WinError 1455\]?|\bos error 1455\b/i), phrase(/paging file is too small\b/i)],
     explains: ['win-dll', 'host-oom'],
     cause: () => 'Windows reserves memory for every CUDA library of every process, and the paging file cannot hold it.',
     fix: () => [

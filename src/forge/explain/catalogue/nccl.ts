@@ -25,6 +25,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       phrase(
         /(?:RuntimeError|Dist\w+Error|c10d|store|rank)\b[^\n]{0,40}\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout|nccl\w*\.cc[^\n]*may be stuck|waiting for all participants to/i,
       ),
+      phrase(/\b(?:hangs?|hung|stuck|freezes|deadlocks?)\b[^\n]{0,60}\bNCCL_\w+_DISABLE\b/i),
     ],
     explains: ['nccl', 'nccl-network', 'dist-child'],
     cause: ({ got }) =>
@@ -138,6 +139,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       phrase(/internal error - please report this issue to the NCCL developers/i),
       symptom(/NCCL WARN Cuda failure/i),
       symptom(/NCCL WARN /),
+      phrase(/\b[NR]CCL\b[^\n]{0,20}\bunhandled (?:cuda|system|hip) error/i),
     ],
     cause: () =>
       'Shared memory is too small, the driver is older than the CUDA of the build, or peer-to-peer access does not work.',

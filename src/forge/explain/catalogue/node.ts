@@ -38,6 +38,7 @@ export const nodeClasses: readonly ErrorClass[] = [
         /NoBinaryFoundError|No (?:prebuilt|matching|compatible) binar(?:y|ies) (?:is |was |were )?(?:found|available)/i,
         GPU_ADDON,
       ),
+      phrase(/\.node\)? can(?: ?not|n?'t) be (?:found|loaded)\b/i, GPU_ADDON),
     ],
     explains: ['win-dll', 'build-failed', 'extension-missing', 'tf-no-gpu', 'ort-failed'],
     cause: ({ got, os }) =>

@@ -1,5 +1,5 @@
 // What cudaGetErrorString says, whichever program prints it and however it frames it. The sentence counts where CUDA is named
-// before it on its line, or a file of CUDA's after it.
+// before it on its line, a file of CUDA's after it, or it stands in brackets as the samples of CUDA print it.
 
 import { phrase } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
@@ -40,7 +40,10 @@ export const sentencesOf: ReadonlyMap<string, readonly Pattern[]> = new Map(
     [
       {
         ...phrase(
-          new RegExp(`${CUDA.source}[^\\n]{0,200}?(?:${words.source})|(?:${words.source})[^\\n]{0,100}\\.cuh?\\b`, 'i'),
+          new RegExp(
+            `${CUDA.source}[^\\n]{0,200}?(?:${words.source})|(?:${words.source})[^\\n]{0,100}\\.cuh?\\b|\\(error code (?:${words.source})`,
+            'i',
+          ),
         ),
         rank: BELOW,
       },

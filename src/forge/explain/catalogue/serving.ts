@@ -98,6 +98,9 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(/timed out waiting for llama runner to start/i),
       symptom(/gpu VRAM usage didn't recover within timeout/i),
       phrase(/context (?:deadline exceeded|canceled)[^\n]*llama|llama[^\n]*context deadline exceeded/i),
+      phrase(
+        /\b(?:gives? up|gave up|giving up|times? out|timed out) (?:on )?waiting for (?:the )?(?:llama )?runner\b/i,
+      ),
     ],
     cause: () =>
       'Loading took longer than five minutes, or memory of the model before was not given back in time: a slow disk, or too little memory.',

@@ -45,11 +45,11 @@ const SHAPE = new RegExp(
 
 /** What a sentence of advice, of a change log, of a program or of code holds. */
 const OTHER =
-  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:how|which)\b|^\W*when (?!trying|installing|using|running|i )|^\s*(?:[#*>-]|\d+\.)|\w(?:Error|Exception|Warning)\b|\b(?:error|exception|warning|fatal):/i;
+  /如果|请确|建议|确保|修复|新增|\b(?:if|whether|unless|should|may|might|would|will|your|in case|make sure|ensure|check|fix(?:e[sd]|ing)?|adds?|added|feature|support for|level|info|debug)\b|[;{}=<>|\\]|\b\w+\(|:\d+:|^\W*(?:how|which)\b|^\W*when (?!trying|installing|using|running|i )|^\s*(?:[#*>-]|\d+\.)|\w(?:Error|Exception|Warning)\b|\b(?:error|exception|warning|fatal):|\bdll\b|\bincompatible\b/i;
 
 /** Programs begin so, people seldom, and where nobody is named it counts; and what is not there may be no GPU. */
 const PROGRAM =
-  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
+  /^\W*(?:unable|failed|could|cannot|can't)\b(?!.*\bmy\b)|^\S+\[\d+\]: |^\[\w+\] \[\w+\] |\bcmake\b|\b(?:wheels?|binaries|index|docs?|documentation|by this)\b|\b\w*(?:Error|Exception|Warning)\b/i;
 
 /** Who is meant where nobody is named. */
 const ANYBODY = 'torch-no-gpu';
@@ -94,7 +94,7 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
   ],
   [
     'native-crash',
-    /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd)\b/,
+    /\b(?:llama[._ -]?cpp|llama-server|kobold\w*|ollama|lm ?studio|comfyui|blender|resolve|vllm|whisper\S*)\b[^\n]{0,60}\b(?:crash(?:es|ed|ing)?|segfaults?)\b[^\n]{0,80}\b(?:gpu|vulkan|cuda|rocm|hip|drivers?|radeon|nvidia|amd|[gr]tx)\b/,
   ],
   [
     'dkms-build',
@@ -142,6 +142,37 @@ const OWN: readonly (readonly [code: string, says: RegExp])[] = [
     'nccl-timeout',
     /\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|torchrun|ddp|fsdp|multi-?gpu|multiple gpus)\b[^\n]{0,40}\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b|\b(?:hangs?|hung|hanging|gets stuck|is stuck|freezes|deadlocks?)\b[^\n]{0,40}\b(?:nccl|tensor[- ]parallel|all[_-]?reduce|multi-?gpu|multiple gpus)\b/,
   ],
+  [
+    'nvml-mismatch',
+    /\b(?:updat|upgrad)(?:ed|es?|ing)\b[^\n]{0,40}\bnvidia\b[^\n]*\b(?:not|n['’]t) (?:been )?(?:yet )?(?:reboot|restart)/,
+  ],
+  [
+    'oom',
+    /\b(?:gpu|cards?|vram|cuda|rtx|gtx|[2-5]0[5-9]0(?: ?ti)?|nvidia|comfyui|stable diffusion|sdxl|flux|training)\b[^\n]{0,80}\b(?:runs?|ran|running|goes|went|stops?|dies|crash(?:es|ed)?|ends|fails)\b[^\n]{0,20}\bout[- ]of[- ](?:gpu |cuda |video )?(?:memory|vram)\b/,
+  ],
+  [
+    'dkms-build',
+    /\bkernel modules? (?:could not|can['’]?t|cannot|couldn['’]t) be built\b|\bdkms (?:build )?(?:fails|failed|breaks|errors)\b[^\n]{0,60}\b(?:nvidia|drivers?|amdgpu)\b/,
+  ],
+  [
+    'nan-half',
+    /\b(?:loss|losses|output|outputs|images?|pictures?)\b[^\n]{0,40}\b(?:nans?|black)\b[^\n]{0,60}\b(?:fp16|float16|half(?: precision)?|amp|gtx ?16\d0\w*)\b|\b(?:fp16|float16|half precision|amp)\b[^\n]{0,60}\b(?:loss|outputs?)\b[^\n]{0,30}\bnans?\b|\bonly black (?:pictures?|images?)\b[^\n]{0,40}\b(?:gtx ?16\d0\w*|fp16|half)\b/,
+  ],
+  [
+    'device-lost',
+    /\b(?:nvlddmkm|amdkmdag|amdwddmg|igdkmd\w*)\b[^\n]{0,30}\b(?:event|id|153|13|14|4101|crash\w*|errors?)\b|\bevent viewer\b[^\n]{0,30}\b(?:nvlddmkm|amdkmdag|amdwddmg)\b/,
+  ],
+  ['gpu-lost', /\bnvidia-smi\b[^\n]{0,30}\b(?:says?|shows?|prints?|reports?)\b[^\n]{0,20}\bERR!/],
+  [
+    'not-compiled-cuda',
+    /\b(?:pip|conda|uv|poetry|installer)\b[^\n]{0,30}\b(?:installs?|installed|picks?|pulls?|gives?|downloads?)\b[^\n]{0,20}\b(?:torch\S*\+cpu|torch\b[^\n]{0,12}\bcpu(?:[- ]only)?\b)/,
+  ],
+  ['tf-no-gpu', /\b(?:tensorflow|keras|tf2?)\b[^\n]{0,60}\b(?:uses?|using|runs? on|sees?) only (?:the |my )?cpu\b/],
+  [
+    'driver-gpu',
+    /\b(?:gpu|card|geforce|quadro|gtx?|tesla)\b[^\n]{0,40}\bnot supported by (?:this|the|the new|newer) (?:nvidia )?drivers?\b|\blegacy \d{3}(?:xx|\.xx)? drivers? (?:is |are )?(?:needed|required)\b/,
+  ],
+  ['gpu-lost', /\bnvidia-smi\b[^\n]{0,20}\b(?:hangs|freezes|never returns|blocks) ?(?:forever|for\b|on\b|when\b|$)/],
   ['smi-no-comm', /nvidia-smi(?:命令)?[^\n]{0,6}(?:报错|失败|出错|无法)/],
   [
     'driver-install',

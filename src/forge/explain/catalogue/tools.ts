@@ -112,6 +112,9 @@ export const toolClasses: readonly ErrorClass[] = [
       capture(
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,
       ),
+      capture(
+        /'(?<module>(?:BitsAndBytes|GPTQ|AWQ|Awq|Quanto|TorchAo|Lora|Peft)\w*)' object has no attribute '(?<name>\w+)'/,
+      ),
     ],
     unless:
       /jaxlib(?!\.)|module 'jaxlib|DeepSpeed|sparse_attn|but you have|which is incompatible|import name '(?:csrc|_C|_ext)'/,
@@ -134,6 +137,7 @@ export const toolClasses: readonly ErrorClass[] = [
       capture(/tensor with (?:all )?NaN'?s was produced in (?<where>\w+)/i),
       phrase(/invalid value encountered in cast\s+images? = /),
       phrase(/probability tensor contains either `?inf`?, `?nan`? or element < 0/i),
+      capture(/\bloss(?:: | ?= ?)nan\b(?=[^\n]*$)/im, /\b(?:fp16|float16|half precision|mixed precision|amp)\b/i),
     ],
     cause: () => 'Numbers left the range of float16: GTX 16 cards do this in hardware, some models on every card.',
     fix: () => [

@@ -28,6 +28,7 @@ export const virtualClasses: readonly ErrorClass[] = [
       symptom(
         /\b(?:qemu|libvirt|virt-manager|kvm|hostpci)\S*[^\n]*\b(?:PCI|GPU|hostdev)\b[^\n]*(?:fail\w*|error|in use|cannot)/i,
       ),
+      phrase(/\bvfio-pci\b[^\n]*Invalid PCI ROM header/i),
     ],
     cause: () =>
       'Another driver still holds the card, the machine separates it badly (IOMMU groups), or the card does not reset by itself.',
@@ -50,6 +51,7 @@ export const virtualClasses: readonly ErrorClass[] = [
         /\b(?:vgpu\w*|vGPU|vmiop\w*|nvidia-vgpu-\w+)\b[^\n]*(?:fail\w*|error|incompatible|unsupported|not (?:supported|licensed|found))/,
       ),
       code(/NVML_VGPU_\w+|vgpu_version_mismatch/i),
+      phrase(/\bFailed to acquire(?:\/renew)? license|\bunlicensed\b/i, /\bvgpu\b|nvidia-gridd/i),
     ],
     cause: () =>
       'A share of a GPU needs a licence from a server that the guest can reach, and guest and host drivers of the same vGPU release.',
