@@ -1,7 +1,8 @@
 // Threefry-2x32 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011) on the host: two random words as a function
 // of a key and a counter. Nothing is stored, so a word can be computed again whenever it is needed.
 
-const rotations = [13, 15, 26, 6, 17, 29, 16, 24] as const;
+/** By how many bits the second word is turned in each round, over and over. */
+export const rotations = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 
 /**
  * Rounds of what `rt.random` draws, on every device. The fewest that pass all tests of BigCrush are 13; these are three more, and
@@ -21,7 +22,7 @@ export function threefry(
   let x = (counter0 + keys[0]) | 0;
   let y = (counter1 + keys[1]) | 0;
   for (let round = 0; round < rounds; round++) {
-    const r = rotations[round % 8]!;
+    const r = rotations[round % rotations.length]!;
     x = (x + y) | 0;
     y = ((y << r) | (y >>> (32 - r))) ^ x;
     if (round % 4 === 3) {

@@ -1,7 +1,8 @@
 // The graph a compilation works on: a private copy of the traced nodes in which equal computations are one vertex.
 //
-// Draws of random numbers, searches and reductions of small windows are written out (draws.ts, search.ts, write-out.ts). A concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are
-// concatenations themselves. No other op has more than a handful of sources.
+// Draws of random numbers, searches and reductions of small windows are written out (draws.ts, search.ts, write-out.ts). A
+// concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are concatenations
+// themselves. No other op has more than a handful of sources.
 
 import type { DType } from '../base/dtype.ts';
 import { args } from './args.ts';

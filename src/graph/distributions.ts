@@ -2,16 +2,11 @@
 
 import type { DType } from '../base/dtype.ts';
 import { nextBelow, nextFrom } from '../base/neighbours.ts';
-import { drawRounds } from '../base/threefry.ts';
+import { drawRounds, rotations } from '../base/threefry.ts';
 import { roundTo } from '../kernel/semantics.ts';
 import { args } from './args.ts';
 import { alu, cast, constant, expand, reshape } from './make.ts';
 import { makeNode, type Node } from './node.ts';
-
-const rotations = [
-  [13, 15, 26, 6],
-  [17, 29, 16, 24],
-] as const;
 
 /** The number of each element in its row, as a low and a high word; no high word where all of them are 0. */
 export function counterOf(rows: number, size: number): readonly [Node, Node | null] {
@@ -32,7 +27,8 @@ export function threefry(key0: Node, key1: Node, [low, high]: readonly [Node, No
   let x = alu('add', low, key0);
   let y = high ? alu('add', high, key1) : key1;
   for (let block = 0; block < drawRounds / 4; block++) {
-    for (const r of rotations[block % 2]!) {
+    for (let round = 4 * block; round < 4 * block + 4; round++) {
+      const r = rotations[round % rotations.length]!;
       x = alu('add', x, y);
       y = alu('or', alu('shl', y, constant('u32', r, true)), alu('shr', y, constant('u32', 32 - r, true)));
       y = alu('xor', y, x);

@@ -52,6 +52,19 @@ describe('elementwise kernels', () => {
     expect(count(halves, /st\.global\.v4\.b32/)).toBe(1);
   });
 
+  it('pass by what is long and rare', () => {
+    const text = elementwise(64, (k) => {
+      const [x, y, limit] = [k.whole('f32'), k.whole('f32'), k.b.const('f32', 100)];
+      let long = y;
+      for (let i = 0; i < 80; i++) long = k.op(i % 2 ? 'add' : 'mul', long, k.op('sub', x, k.b.const('f32', i + 0.5)));
+      k.output(k.op('where', k.op('lt', limit, x), long, k.op('add', x, y)));
+    });
+    const [before, behind] = text.split(/@!%p\d+ bra \$skip/);
+    expect(count(behind!.split('$skip')[0]!, /mul\.rn\.f32/)).toBeGreaterThanOrEqual(40);
+    expect(count(before!, /mul\.rn\.f32/)).toBe(0);
+    expect(behind).toMatch(/\$skip_\d+:/);
+  });
+
   it('compare words for their extremes where the assembler forgets signs', () => {
     const text = (sm: number): string =>
       elementwise(64, (k) => k.output(k.op('max', k.whole('i32'), k.op('neg', k.whole('i32')))), { ...target, sm });

@@ -35,7 +35,10 @@ const hopper = [
   { widest: 256, tiles: { keys: 64, stages: 2, ahead: 1, resident: 1 } },
 ] as const;
 
-/** Queries of a block on Hopper, two threads for each; where there are few, more blocks read keys (2048 × 1 query, 4096 keys of 128: 1,168 and 984 µs). */
+/**
+ * Queries of a block on Hopper, two threads for each. Where there are few, smaller blocks read keys sooner (2,048 times one query and
+ * 4,096 keys of 128: 1,168 µs, by small blocks 984).
+ */
 const [manyQueries, fewQueries] = [128, 64];
 
 export function tensorPlan(r: Pick<Attention, 'depth' | 'width' | 'queries'>, target: Target): TensorPlan {
